@@ -1,0 +1,54 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Check looks for damage in the whole file and calls finding with a text for
+// each one, in one goroutine. No finding means a good file. The error only says
+// that the check itself could not be done, or that ctx ended. Apply waits meanwhile.
+//
+// It goes through the pages, then the records, and leaves bbolt's own check for
+// the end: what would crash that one is found before, and ends the check.
+func (t *Tree) Check(ctx context.Context, finding func(string)) error {
+	t.write.Lock()
+	defer t.write.Unlock()
+	tx, h, err := t.read()
+	if err != nil {
+		return err
+	}
+	defer t.endRead(tx, h)
+
+	found := 0
+	p := newPageChecker(h, tx, func(s string) { found++; finding(s) })
+	c := checker{ctx: ctx, finding: finding}
+	err = guard("check", t.opts.Path, func() error {
+		if err := p.run(ctx); err != nil || found > 0 {
+			return err
+		}
+		return c.run(tx)
+	})
+	switch {
+	case errors.Is(err, ErrDamaged):
+		finding(err.Error())
+		return nil
+	case err != nil || found > 0:
+		return err
+	}
+	return checkTree(ctx, tx, finding)
+}
+
+// checkTree runs bbolt's own check: the order of keys, pages that are
+// reachable twice, or free and in use, or neither.
+func checkTree(ctx context.Context, tx *bolt.Tx, finding func(string)) error {
+	for err := range tx.Check() { // drained to the end: its goroutine uses tx
+		if ctx.Err() == nil {
+			finding(fmt.Sprintf("pages: %v", err))
+		}
+	}
+	return ctx.Err()
+}

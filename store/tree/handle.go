@@ -1,0 +1,240 @@
+package tree
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+const (
+	// lockTimeout is how long Open waits for another process to let go of the
+	// file: longer than a process needs to exit, shorter than a person waits.
+	lockTimeout = time.Second
+
+	// growStep is what a file grows by: enough that most commits do not grow
+	// it, little enough that a small store has a small file.
+	growStep = 4 << 20
+)
+
+// handle is one open bbolt file with the number of its users. Defragment
+// replaces the tree's handle; readers of the old one finish on it.
+type handle struct {
+	db   *bolt.DB
+	file *os.File // db's own descriptor
+
+	refs     atomic.Int64 // the tree's own reference counts too
+	stuck    bool         // a write transaction can not be ended; set under Tree.write
+	closed   chan struct{}
+	closeErr error // valid once closed is closed
+}
+
+type openMode int
+
+const (
+	modeWrite openMode = iota
+	modeRead
+	modeCreate
+)
+
+// openHandle opens a bbolt file without writing to it, except with modeCreate,
+// which makes a new one and fails if the name is taken.
+func openHandle(path string, o Options, mode openMode) (h *handle, err error) {
+	var file *os.File
+	open := func(name string, _ int, perm os.FileMode) (f *os.File, err error) {
+		flag := map[openMode]int{modeWrite: os.O_RDWR, modeRead: os.O_RDONLY, modeCreate: os.O_RDWR | os.O_CREATE | os.O_EXCL}[mode]
+		if f, err = os.OpenFile(name, flag, perm); err != nil {
+			return nil, err
+		}
+		if err := refuseEmpty(f, mode); err != nil {
+			f.Close()
+			return nil, err
+		}
+		file = f
+		return f, nil
+	}
+	options := &bolt.Options{
+		Timeout:         lockTimeout,
+		FreelistType:    bolt.FreelistMapType,
+		PreLoadFreelist: true,
+		InitialMmapSize: o.MapSize,
+		PageSize:        o.PageSize,
+		ReadOnly:        mode == modeRead,
+		OpenFile:        open,
+	}
+	var db *bolt.DB
+	// Reading the list of free pages of a damaged file can panic inside
+	// bbolt, which then leaves the descriptor, and with it the lock, behind.
+	err = guard("open", path, func() (err error) {
+		db, err = bolt.Open(path, 0o600, options)
+		return err
+	})
+	if err != nil {
+		if file != nil {
+			closeLocked(file)
+		}
+		return nil, openError(path, err)
+	}
+	db.AllocSize = growStep
+	h = &handle{db: db, file: file, closed: make(chan struct{})}
+	h.refs.Store(1)
+	return h, nil
+}
+
+// closeLocked closes a file that bbolt may have left locked and mapped: a lock lives
+// as long as a mapping does. A second close is harmless.
+func closeLocked(f *os.File) error {
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = syscall.Flock(int(fd), syscall.LOCK_UN) })
+	}
+	return f.Close()
+}
+
+func refuseEmpty(f *os.File, mode openMode) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if mode != modeCreate && info.Size() == 0 {
+		return errEmptyFile
+	}
+	return nil
+}
+
+var errEmptyFile = errors.New("the file is empty")
+
+func openError(path string, err error) error {
+	switch {
+	case errors.Is(err, ErrDamaged):
+		return err
+	case errors.Is(err, berrors.ErrTimeout):
+		return pathError("open", path, ErrLocked)
+	case errors.Is(err, errEmptyFile), errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum),
+		errors.Is(err, berrors.ErrVersionMismatch), strings.HasPrefix(err.Error(), "file size too small"):
+		return damaged("open", path, err)
+	}
+	return pathError("open", path, err)
+}
+
+// measure returns the length of the file and the bytes of pages in use.
+func (h *handle) measure() (size, inUse int64, err error) {
+	info, err := h.file.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	tx, err := h.db.Begin(false)
+	if err != nil {
+		return 0, 0, err
+	}
+	// The page past the high-water mark belongs to no transaction; pages freed by
+	// the last one are free for the next.
+	inUse = tx.Size()
+	if err := tx.Rollback(); err != nil {
+		return 0, 0, err
+	}
+	stats := h.db.Stats()
+	inUse -= int64(stats.FreePageN+stats.PendingPageN) * int64(h.db.Info().PageSize)
+	return info.Size(), inUse, nil
+}
+
+// version returns the id of the newest transaction that readers see.
+func (h *handle) version() (int, error) {
+	tx, err := h.db.Begin(false)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback()
+	return tx.ID(), nil
+}
+
+// abandon ends a write transaction that a panic may have left open.
+func (h *handle) abandon(tx *bolt.Tx) {
+	if tx == nil {
+		return
+	}
+	err := guard("roll back", h.file.Name(), func() error {
+		_ = tx.Rollback() // fails only if the transaction has ended
+		return nil
+	})
+	h.stuck = h.stuck || err != nil
+}
+
+// release gives up one reference; the last one closes the file.
+func (h *handle) release() {
+	if h.refs.Add(-1) > 0 {
+		return
+	}
+	if h.stuck {
+		// db.Close would wait for the transaction for ever.
+		h.closeErr = closeLocked(h.file)
+	} else {
+		h.closeErr = h.db.Close()
+	}
+	close(h.closed)
+}
+
+// read starts a read transaction on the current handle.
+func (t *Tree) read() (*bolt.Tx, *handle, error) {
+	t.current.RLock()
+	h := t.handle
+	if h == nil {
+		t.current.RUnlock()
+		return nil, nil, pathError("read", t.opts.Path, ErrClosed)
+	}
+	h.refs.Add(1)
+	t.current.RUnlock()
+	tx, err := h.db.Begin(false)
+	if err != nil {
+		h.release()
+		return nil, nil, pathError("read", t.opts.Path, err)
+	}
+	t.reads.Add(1)
+	return tx, h, nil
+}
+
+func (t *Tree) endRead(tx *bolt.Tx, h *handle) {
+	_ = tx.Rollback() // only fails for a transaction that has ended
+	t.reads.Add(-1)
+	h.release()
+}
+
+// inRead runs fn inside a read transaction and turns the panics of bbolt on a
+// damaged file, and faults of the mapping, into ErrDamaged.
+func (t *Tree) inRead(op string, fn func(tx *bolt.Tx) error) error {
+	tx, h, err := t.read()
+	if err != nil {
+		return err
+	}
+	defer t.endRead(tx, h)
+	return guard(op, t.opts.Path, func() error { return fn(tx) })
+}
+
+// guard runs fn, which calls nothing but bbolt and this package, and returns its
+// panics as ErrDamaged: bbolt asserts what it reads, and a mapped page that
+// can not be read is a fault.
+func guard(op, path string, fn func() error) (err error) {
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if r := recover(); r != nil {
+			err = damaged(op, path, r)
+		}
+	}()
+	return fn()
+}
+
+// isFault tells a fault of the mapping from other panics.
+func isFault(r any) bool {
+	_, ok := r.(interface {
+		runtime.Error
+		Addr() uintptr
+	})
+	return ok
+}

@@ -1,0 +1,118 @@
+package tree
+
+import (
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// StoreID names a store for its whole life.
+type StoreID = [16]byte
+
+// Meta is what the file says about itself.
+type Meta struct {
+	StoreID          StoreID // zero if none was set, as in a file of etcd's
+	Seq              uint64  // log sequence that the tree includes (etcd's consistent index)
+	Term             int64
+	ScheduledCompact int64 // -1 if there was none
+	FinishedCompact  int64 // -1 if there was none
+	// Revision is the largest of the last record's main revision and the two above,
+	// and at least 0.
+	Revision       int64
+	StorageVersion string // "" if absent
+}
+
+// Meta reads the file's own data.
+func (t *Tree) Meta() (m Meta, err error) {
+	err = t.inRead("read the meta data of", func(tx *bolt.Tx) error {
+		if m, err = readMeta(tx); err != nil {
+			return damaged("read", t.opts.Path, err)
+		}
+		return nil
+	})
+	return m, err
+}
+
+func readMeta(tx *bolt.Tx) (m Meta, err error) {
+	b := tx.Bucket(bucketMeta)
+	if m.Seq, err = number(metaIndex, b.Get(metaIndex)); err != nil {
+		return Meta{}, err
+	}
+	term, err := number(metaTerm, b.Get(metaTerm))
+	if err != nil {
+		return Meta{}, err
+	}
+	m.Term = int64(term)
+	if m.ScheduledCompact, err = compactRevision(metaScheduledCompact, b.Get(metaScheduledCompact)); err != nil {
+		return Meta{}, err
+	}
+	if m.FinishedCompact, err = compactRevision(metaFinishedCompact, b.Get(metaFinishedCompact)); err != nil {
+		return Meta{}, err
+	}
+	m.StorageVersion = string(b.Get(metaStorageVersion))
+	if p := tx.Bucket(bucketPrivate); p != nil {
+		id := p.Get(privateStoreID)
+		if id != nil && len(id) != len(m.StoreID) {
+			return Meta{}, fmt.Errorf("the store id has %d bytes instead of %d", len(id), len(m.StoreID))
+		}
+		copy(m.StoreID[:], id)
+	}
+	m.Revision = max(0, m.ScheduledCompact, m.FinishedCompact)
+	if k, _ := tx.Bucket(bucketKey).Cursor().Last(); k != nil {
+		r, _, ok := ParseKey(k)
+		if !ok {
+			return Meta{}, fmt.Errorf("the last record's key is not a revision (%x)", k)
+		}
+		m.Revision = max(m.Revision, r.Main)
+	}
+	return m, nil
+}
+
+// Leases returns the leases in the tree in the order of their keys.
+func (t *Tree) Leases() (leases []LeaseRecord, err error) {
+	err = t.each("read the leases of", bucketLease, func(k, v []byte) error {
+		l, err := decodeLease(k, v)
+		leases = append(leases, l)
+		return err
+	})
+	return leases, err
+}
+
+// Alarms returns the active alarms.
+func (t *Tree) Alarms() (alarms []AlarmRecord, err error) {
+	err = t.each("read the alarms of", bucketAlarm, func(k, _ []byte) error {
+		a, err := decodeAlarm(k)
+		alarms = append(alarms, a)
+		return err
+	})
+	return alarms, err
+}
+
+// Member returns the cluster's one member. ok is false if there is none, and
+// also in a file of a larger cluster, where no one member is ours.
+func (t *Tree) Member() (m MemberRecord, ok bool, err error) {
+	n := 0
+	err = t.each("read the member of", bucketMembers, func(k, v []byte) (err error) {
+		n++
+		m, err = decodeMember(k, v)
+		return err
+	})
+	if err != nil || n != 1 {
+		return MemberRecord{}, false, err
+	}
+	return m, true, nil
+}
+
+// each calls fn for the records of a bucket; an error of fn means damage.
+func (t *Tree) each(op string, bucket []byte, fn func(k, v []byte) error) error {
+	return t.inRead(op, func(tx *bolt.Tx) error {
+		b := tx.Bucket(bucket)
+		if b == nil {
+			return nil
+		}
+		if err := b.ForEach(fn); err != nil {
+			return damaged(op, t.opts.Path, err)
+		}
+		return nil
+	})
+}
