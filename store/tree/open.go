@@ -42,7 +42,11 @@ func Open(o Options) (*Tree, error) {
 	}
 	if !o.ReadOnly {
 		// What a Defragment left that did not end. The lock is ours, so it is nobody's.
-		if err := removeIfExists(o, o.Path+newSuffix); err != nil {
+		err := removeIfExists(o, o.Path+newSuffix)
+		if err == nil {
+			err = syncName(o)
+		}
+		if err != nil {
 			h.release()
 			return nil, err
 		}
@@ -86,6 +90,16 @@ func install(o Options, name string) error {
 	}
 	if err := o.FS.SyncDir(filepath.Dir(o.Path)); err != nil {
 		return pathError("sync the directory of", o.Path, fmt.Errorf("%w: %w", ErrFailed, err))
+	}
+	return nil
+}
+
+// syncName makes the name of an open file durable. A process that ended between the rename
+// and the sync has left a name that a power cut takes back, to a file from which
+// the log has gone on since.
+func syncName(o Options) error {
+	if err := o.FS.SyncDir(filepath.Dir(o.Path)); err != nil {
+		return pathError("sync the directory of", o.Path, err)
 	}
 	return nil
 }

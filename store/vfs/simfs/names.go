@@ -119,6 +119,10 @@ func (s *FS) Rename(oldPath, newPath string) error {
 		return err
 	}
 	n, err := d.adopt(oldName, oldPath)
+	if err != nil && crash {
+		s.cutLocked()
+		return op.fail(ErrPowerCut)
+	}
 	if err != nil {
 		return err
 	}
@@ -156,6 +160,10 @@ func (s *FS) Remove(path string) error {
 		return err
 	}
 	n, err := d.adopt(name, path)
+	if err != nil && crash {
+		s.cutLocked()
+		return op.fail(ErrPowerCut)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"github.com/tarn-kv/tarn/store/tree"
+	"github.com/tarn-kv/tarn/store/wal"
+)
+
+// batch is what one frame of the log will hold: all the changes that were
+// applied in memory while the batch before it was being synced. It is guarded by
+// Store.mu until it is flushed, and belongs to the flusher then.
+type batch struct {
+	frame []byte // room for the frame's header, then the records
+	// urgent is set if somebody waits for the batch. What can wait (the end of a
+	// lease without keys) rides along with the next batch that is.
+	urgent bool
+	done   chan struct{} // closed when the batch is durable, or has failed
+	err    error         // valid after done
+
+	before   head // what takeBack goes back to
+	changes  []changeRef
+	controls []control
+	// undo takes back the controls, called from the last to the first when the
+	// disk has refused the batch.
+	undo []func()
+	// published is called, in order, once the batch is durable.
+	published []func()
+}
+
+// changeRef tells where in the frame a change's value lies, to point the tail to
+// the frame's final memory.
+type changeRef struct {
+	offset, length int
+}
+
+func newBatch(before head) *batch { return &batch{before: before, done: make(chan struct{})} }
+
+func (b *batch) empty() bool { return len(b.frame) == 0 }
+
+// room makes sure that n more bytes fit, so that a batch of one transaction is
+// allocated once and exactly.
+func (b *batch) room(n int) {
+	if b.frame == nil {
+		b.frame = make([]byte, wal.FrameHeader, wal.FrameHeader+n)
+	} else if free := cap(b.frame) - len(b.frame); free < n {
+		grown := make([]byte, len(b.frame), 2*cap(b.frame)+n)
+		copy(grown, b.frame)
+		b.frame = grown
+	}
+}
+
+const recordHead = 1 + 10 + 10 + 5 // the most that stands before a change's value
+
+// put appends the record of a put and returns its encoded KeyValue, which lies
+// in the frame.
+func (b *batch) put(rev Revision, r *record, key, value []byte) []byte {
+	size := tree.KVSize(len(key), r.create, r.main, r.version, len(value), r.lease)
+	b.room(recordHead + size)
+	b.frame = appendChange(b.frame, rev, false, size)
+	start := len(b.frame)
+	b.frame = tree.AppendKV(b.frame, key, r.create, r.main, r.version, value, r.lease)
+	b.changes = append(b.changes, changeRef{start, size})
+	return b.frame[start:len(b.frame):len(b.frame)]
+}
+
+// tombstone appends the record of a delete.
+func (b *batch) tombstone(rev Revision, key []byte) []byte {
+	size := tree.KVSize(len(key), 0, 0, 0, 0, 0)
+	b.room(recordHead + size)
+	b.frame = appendChange(b.frame, rev, true, size)
+	start := len(b.frame)
+	b.frame = tree.AppendKV(b.frame, key, 0, 0, 0, nil, 0)
+	b.changes = append(b.changes, changeRef{start, size})
+	return b.frame[start:len(b.frame):len(b.frame)]
+}
+
+// control appends the record of a change outside the key space.
+func (b *batch) control(c control) {
+	b.room(32)
+	b.frame = c.append(b.frame)
+	b.controls = append(b.controls, c)
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// memory is what a store keeps in memory of its key space. Only the sequencer and
+// the compaction change it, under mu; readers hold mu for reading, for the
+// time of a bounded number of entries, and see a revision ≤ published.
+type memory struct {
+	mu    sync.RWMutex
+	index index
+	// changes has every change since the floor, in order: what watchers that
+	// are behind read, what compaction works off, and what makes counts at a
+	// recent revision cheap.
+	changes deque[change]
+	// tail has the changes since the last checkpoint with their values.
+	tail      deque[tailRecord]
+	tailBytes atomic.Int64
+	// floor is the revision up to which superseded records are gone.
+	floor int64
+}
+
+// change is one record in revision order.
+type change struct {
+	entry *entry
+	main  int64
+	sub   int32
+	delta int8 // live keys: +1 created, -1 deleted, 0 updated
+}
+
+// tailRecord is a change that is not in the tree yet.
+type tailRecord struct {
+	entry *entry
+	main  int64
+	sub   int32
+	value []byte // encoded KeyValue, also of a tombstone
+}
+
+const tailOverhead = 64 // bytes counted per record of the tail beside its value
+
+// append makes r the newest record of key. mu is held.
+func (m *memory) append(key string, r record, value []byte) {
+	e, before := m.push(key, r)
+	m.note(e, &r, &before)
+	m.tail.push(tailRecord{entry: e, main: r.main, sub: r.sub, value: value})
+	m.tailBytes.Add(int64(len(value)) + tailOverhead)
+}
+
+// load is append for a record that the tree holds already.
+func (m *memory) load(key string, r record) {
+	e, before := m.push(key, r)
+	// Of what lies below the compact revision, only what a compaction that was
+	// cut short has left behind is of interest.
+	if r.main >= m.floor || before.main != 0 || r.tombstone() {
+		m.note(e, &r, &before)
+	}
+}
+
+func (m *memory) push(key string, r record) (e *entry, before record) {
+	m.index.update(key, func(x *entry) {
+		e, before = x, x.last
+		x.push(r)
+	})
+	return e, before
+}
+
+// note keeps a change for those who read in revision order.
+func (m *memory) note(e *entry, r, before *record) {
+	c := change{entry: e, main: r.main, sub: r.sub}
+	switch was, is := before.version > 0, r.version > 0; {
+	case is && !was:
+		c.delta = 1
+	case was && !is:
+		c.delta = -1
+	}
+	m.changes.push(c)
+}
+
+// undo takes the newest change back and returns its key, its record and the
+// key's record before it. mu is held.
+func (m *memory) undo() (key string, undone, before record) {
+	c := *m.changes.at(m.changes.len() - 1)
+	key = c.entry.key
+	m.index.update(key, func(x *entry) {
+		undone = x.pop()
+		before = x.last
+	})
+	t := m.tail.at(m.tail.len() - 1)
+	m.tailBytes.Add(-int64(len(t.value)) - tailOverhead)
+	m.tail.popBack()
+	m.changes.popBack()
+	return key, undone, before
+}
+
+// changesFrom returns the position of the first change with main ≥ rev.
+func (m *memory) changesFrom(rev int64) int {
+	return m.changes.search(func(c *change) bool { return c.main >= rev })
+}
+
+// tailValue returns the value of a record that is in the tail.
+func (m *memory) tailValue(main int64, sub int32) ([]byte, bool) {
+	n := m.tail.len()
+	if n == 0 || main < m.tail.at(0).main {
+		return nil, false
+	}
+	i := m.tail.search(func(t *tailRecord) bool { return t.main > main || t.main == main && t.sub >= sub })
+	if i == n {
+		return nil, false
+	}
+	if t := m.tail.at(i); t.main == main && t.sub == sub {
+		return t.value, true
+	}
+	return nil, false
+}
+
+// countAt counts the live keys of a span at a revision ≤ head: the count at the head
+// less what changed since. ok is false if so much has changed that a walk is cheaper.
+func (m *memory) countAt(s span, rev int64) (n int64, ok bool) {
+	n = m.index.sumOf(s).live
+	from := m.changesFrom(rev + 1)
+	if m.changes.len()-from > 100_000 || rev < m.floor {
+		return 0, false
+	}
+	for i := from; i < m.changes.len(); i++ {
+		if c := m.changes.at(i); c.delta != 0 && s.contains(c.entry.key) {
+			n -= int64(c.delta)
+		}
+	}
+	return n, true
+}
+
+// dropTail removes from the tail what the tree has: everything up to rev.
+func (m *memory) dropTail(rev int64) {
+	n := m.tail.search(func(t *tailRecord) bool { return t.main > rev })
+	for i := range n {
+		m.tailBytes.Add(-int64(len(m.tail.at(i).value)) - tailOverhead)
+	}
+	m.tail.dropFront(n)
+}

@@ -1,0 +1,198 @@
+package store
+
+import (
+	"sync"
+	"time"
+)
+
+// Costs of writes against the quota in bytes, as etcd counts them.
+const (
+	putCost   = 256 // and key and value
+	leaseCost = 64
+)
+
+// space watches the room that is left in the file system.
+type space struct {
+	mu      sync.Mutex
+	checked time.Time
+	low     bool
+	// reserveUsed is set after the log's reserve was given up.
+	reserveUsed bool
+}
+
+// spaceCheckAge is how old a look at the file system may be when a write is admitted.
+const spaceCheckAge = time.Second
+
+// minFree is the free space in bytes below which puts are refused, so that
+// deletes, compactions and checkpoints still have room.
+func minFree(total uint64) uint64 {
+	return min(max(total/50, 32<<20), 256<<20, total/4)
+}
+
+// isLow reports whether the file system is nearly full.
+func (f *space) isLow(s *Store) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t := now(); t.Sub(f.checked) >= spaceCheckAge {
+		f.checked = t
+		u, err := s.opts.FS.Usage(s.opts.Dir)
+		if err != nil {
+			s.log.Debug("free space of the data directory is not known", "dir", s.opts.Dir, "error", err)
+			return f.low
+		}
+		need := minFree(u.Total)
+		if f.low {
+			need += need / 4 // not on and off at the border
+		}
+		f.low = u.Free < need
+	}
+	return f.low
+}
+
+// useReserve gives up the log's reserve once, to let deletes through on a full disk.
+func (f *space) useReserve(s *Store) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.reserveUsed {
+		return false
+	}
+	f.reserveUsed, f.low, f.checked = true, true, now()
+	if err := s.wal.UseReserve(); err != nil {
+		s.log.Warn("the reserve of the log could not be given up", "error", err)
+		return false
+	}
+	s.log.Warn("the file system of the data directory is full: the log's reserve was given up; delete keys and compact, or make room", "dir", s.opts.Dir)
+	return true
+}
+
+// restoreReserve makes the reserve again once there is room.
+func (f *space) restoreReserve(s *Store) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.reserveUsed || f.low {
+		return
+	}
+	if err := s.wal.RestoreReserve(); err != nil {
+		s.log.Warn("the reserve of the log could not be restored", "error", err)
+		return
+	}
+	f.reserveUsed = false
+}
+
+// inUse is what counts against the quota: pages of the tree that hold data, and the
+// tail that will go there.
+func (s *Store) inUse() int64 { return s.tree.InUse() + s.mem.tailBytes.Load() }
+
+// admit refuses a transaction that the alarms or the quota do not allow. Store.mu
+// is held.
+func (s *Store) admit(b *batch, req *TxnRequest) error {
+	if s.alarms.has(Corrupt) {
+		return ErrCorrupt
+	}
+	if cost := req.cost(); cost > 0 {
+		return s.admitCost(b, cost)
+	}
+	return nil
+}
+
+// admitDelete refuses a write that only frees space while the store is marked
+// corrupt.
+func (s *Store) admitDelete() error {
+	if s.alarms.has(Corrupt) {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+// admitCost refuses a write of that many bytes if there is no room for it, and raises
+// the alarm.
+func (s *Store) admitCost(b *batch, cost int64) error {
+	if s.alarms.has(Corrupt) {
+		return ErrCorrupt
+	}
+	if s.alarms.has(NoSpace) {
+		if !s.ownAlarm() || s.full(0) {
+			return ErrNoSpace
+		}
+		s.clearOwnAlarm(b)
+	}
+	if cost > 0 && s.full(cost) {
+		s.raiseOwnAlarm(b)
+		return ErrNoSpace
+	}
+	return nil
+}
+
+// full reports whether a write of that many bytes is too much. With an alarm on
+// there must be some room more than that, so that it does not go on and off.
+func (s *Store) full(cost int64) bool {
+	if s.space.isLow(s) {
+		return true
+	}
+	if s.opts.Quota < 0 {
+		return false
+	}
+	limit := s.opts.Quota
+	if s.ownAlarm() {
+		limit -= limit / 20
+	}
+	return s.inUse()+cost >= limit
+}
+
+func (s *Store) ownAlarm() bool {
+	s.alarms.mu.Lock()
+	defer s.alarms.mu.Unlock()
+	_, on := s.alarms.active[s.alarms.own]
+	return on && s.alarms.own.Type == NoSpace
+}
+
+func (s *Store) raiseOwnAlarm(b *batch) {
+	own := Alarm{MemberID: s.memberID.Load(), Type: NoSpace}
+	s.alarms.mu.Lock()
+	s.alarms.own = own
+	s.alarms.mu.Unlock()
+	s.setAlarm(b, own, true)
+	s.log.Warn("NOSPACE alarm raised: puts are refused until there is room; delete keys and compact, raise --quota-backend-bytes, or make room in the file system",
+		"in_use", s.inUse(), "quota", s.opts.Quota, "file_system_low", s.space.isLow(s))
+}
+
+func (s *Store) clearOwnAlarm(b *batch) {
+	s.alarms.mu.Lock()
+	own := s.alarms.own
+	s.alarms.own = Alarm{}
+	s.alarms.mu.Unlock()
+	s.setAlarm(b, own, false)
+	s.log.Info("NOSPACE alarm cleared: there is room again", "in_use", s.inUse(), "quota", s.opts.Quota)
+}
+
+// clearAlarmIfRoom clears the store's own alarm after space was freed.
+func (s *Store) clearAlarmIfRoom() {
+	s.space.restoreReserve(s)
+	if !s.ownAlarm() {
+		return
+	}
+	err := s.submit(func(b *batch) error {
+		if s.ownAlarm() && !s.full(0) {
+			s.clearOwnAlarm(b)
+		}
+		return nil
+	})
+	if err != nil {
+		s.log.Debug("NOSPACE alarm not cleared", "error", err)
+	}
+}
+
+// cost is what a transaction may add to the file: the larger of its branches.
+func (t *TxnRequest) cost() int64 { return max(opsCost(t.Success), opsCost(t.Failure)) }
+
+func opsCost(ops []Op) (n int64) {
+	for i := range ops {
+		switch op := &ops[i]; {
+		case op.Put != nil:
+			n += putCost + int64(len(op.Put.Key)+len(op.Put.Value))
+		case op.Txn != nil:
+			n += op.Txn.cost()
+		}
+	}
+	return n
+}

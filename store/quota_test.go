@@ -1,0 +1,160 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tarn-kv/tarn/store/vfs"
+)
+
+// fill puts values until the store refuses one, and returns how many fit.
+func fill(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	for ; n < 1000; n++ {
+		_, err := do(s, putOp("fill", string(make([]byte, 10_000))))
+		if err != nil {
+			wantErr(t, err, ErrNoSpace)
+			return n
+		}
+	}
+	t.Fatal("the quota is not enforced")
+	return n
+}
+
+func TestQuota(t *testing.T) { // ALM-5, ALM-7
+	s := openStore(t, Options{Dir: t.TempDir(), Quota: 300_000})
+	s.SetMemberID(9)
+	if n := fill(t, s); n < 10 || n > 30 {
+		t.Errorf("%d values of 10 kB fit in 300 kB", n)
+	}
+	rev := s.Revision()
+	alarms := func(want ...Alarm) {
+		t.Helper()
+		if got := s.Alarms(); len(got) != len(want) || len(got) > 0 && got[0] != want[0] {
+			t.Errorf("alarms %v, want %v", got, want)
+		}
+	}
+	alarms(Alarm{9, NoSpace})
+	refused := func(err error) {
+		t.Helper()
+		wantErr(t, err, ErrNoSpace)
+	}
+	_, err := do(s, putOp("a", ""))
+	refused(err)
+	_, err = s.LeaseGrant(bg, 0, 10) // LSE-3
+	refused(err)
+	never := Compare{KeyRange: single("a"), Target: CompareMod, Int: 99}
+	_, err = s.Txn(bg, &TxnRequest{Compare: []Compare{never}, Success: []Op{putOp("a", "")}, Failure: []Op{deleteOp(single("a"))}})
+	refused(err)
+	_, err = do(s, Op{Txn: &TxnRequest{Success: []Op{putOp("a", "")}}})
+	refused(err)
+	if s.Revision() != rev {
+		t.Errorf("revision %d after refused writes, was %d", s.Revision(), rev)
+	}
+	if _, err = do(s, deleteOp(single("nope")), rangeOp(everything)); err != nil {
+		t.Errorf("a transaction without puts: %v", err)
+	}
+	s = reopen(t, s)
+	s.SetMemberID(9)
+	alarms(Alarm{9, NoSpace})
+	must(t, s.AlarmActivate(bg, Alarm{9, NoSpace})) // again: nothing changes
+	was, err := s.AlarmDeactivate(bg, Alarm{9, NoSpace})
+	if !was || err != nil {
+		t.Errorf("deactivate: %v, %v", was, err)
+	}
+	if was, _ = s.AlarmDeactivate(bg, Alarm{9, NoSpace}); was {
+		t.Error("it was deactivated twice")
+	}
+	_, err = do(s, putOp("a", string(make([]byte, 50_000))))
+	refused(err) // and raised again
+	alarms(Alarm{9, NoSpace})
+}
+
+// The store's own alarm goes when there is room again; one that a person set stays (ALM-8 is
+// etcd's way, where every alarm stays).
+func TestAlarmClearsItself(t *testing.T) {
+	s := openStore(t, Options{Dir: t.TempDir(), Quota: 300_000})
+	s.SetMemberID(9)
+	fill(t, s)
+	rev := del(t, s, everything)
+	compactTo(t, s, rev)
+	put(t, s, "a", "1")
+	if got := s.Alarms(); len(got) > 0 {
+		t.Errorf("alarms %v", got)
+	}
+	must(t, s.AlarmActivate(bg, Alarm{7, NoSpace}))
+	_, err := do(s, putOp("a", ""))
+	wantErr(t, err, ErrNoSpace)
+	compactTo(t, s, s.Revision())
+	_, err = do(s, putOp("a", ""))
+	wantErr(t, err, ErrNoSpace)
+}
+
+func TestNoQuota(t *testing.T) { // ALM-6
+	s := openStore(t, Options{Dir: t.TempDir(), Quota: -1})
+	put(t, s, "a", string(make([]byte, 1<<20)))
+	if st := s.Status(); st.Quota != -1 || st.InUse < 1<<20 {
+		t.Errorf("status %+v", st)
+	}
+}
+
+func TestCorruptAlarm(t *testing.T) {
+	s := testStore(t)
+	grant(t, s, 1, 100)
+	put(t, s, "a", "1")
+	must(t, s.AlarmActivate(bg, Alarm{1, Corrupt}))
+	_, err := do(s, putOp("a", ""))
+	wantErr(t, err, ErrCorrupt)
+	_, err = do(s, deleteOp(everything))
+	wantErr(t, err, ErrCorrupt)
+	_, err = s.LeaseGrant(bg, 0, 10)
+	wantErr(t, err, ErrCorrupt)
+	_, err = s.LeaseRevoke(bg, 1)
+	wantErr(t, err, ErrCorrupt)
+	if ttl, err := s.LeaseKeepAlive(bg, 1); ttl != 100 || err != nil {
+		t.Errorf("keepalive: %d, %v", ttl, err)
+	}
+	_, err = do(s, rangeOp(everything))
+	must(t, err)
+}
+
+// Puts are refused well before the file system is full, and allowed again when there is room.
+func TestFileSystemNearlyFull(t *testing.T) {
+	fs := newFaultFS()
+	s := openStore(t, Options{Dir: t.TempDir(), FS: fs})
+	setFree := func(free uint64) {
+		fs.set(func(f *faultFS) {
+			f.usage = func() vfs.Usage { return vfs.Usage{Total: 10 << 30, Free: free} }
+		})
+		s.space.mu.Lock()
+		s.space.checked = time.Time{}
+		s.space.mu.Unlock()
+	}
+	least := minFree(10 << 30)
+	setFree(least + 1)
+	put(t, s, "a", "1")
+	setFree(least - 1)
+	_, err := do(s, putOp("a", "2"))
+	wantErr(t, err, ErrNoSpace)
+	if len(s.Alarms()) != 1 {
+		t.Errorf("alarms %v", s.Alarms())
+	}
+	rev := del(t, s, single("a"))
+	compactTo(t, s, rev)
+	setFree(least + 1) // not on and off at the border
+	_, err = do(s, putOp("a", "2"))
+	wantErr(t, err, ErrNoSpace)
+	setFree(2 * least)
+	put(t, s, "a", "2")
+	if len(s.Alarms()) != 0 {
+		t.Errorf("alarms %v", s.Alarms())
+	}
+}
+
+func TestMinFree(t *testing.T) {
+	for total, want := range map[uint64]uint64{64 << 20: 16 << 20, 1 << 30: 32 << 20, 5 << 30: 5 << 30 / 50, 1 << 40: 256 << 20} {
+		if got := minFree(total); got != want {
+			t.Errorf("of %d bytes %d are kept free, want %d", total, got, want)
+		}
+	}
+}

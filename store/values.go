@@ -1,0 +1,141 @@
+package store
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tarn-kv/tarn/store/tree"
+)
+
+// A stored record is the wire encoding of mvccpb.KeyValue, so an answer is put
+// together from tags, lengths and stored bytes: nothing is decoded.
+
+// FramedSize returns the number of bytes that AppendValues appends.
+func FramedSize(items []Item, num protowire.Number) int {
+	n := len(items) * protowire.SizeTag(num)
+	for i := range items {
+		n += protowire.SizeBytes(items[i].Size)
+	}
+	return n
+}
+
+// AppendValues appends each item's encoded mvccpb.KeyValue as field num of a
+// protobuf message. The items must come from a result or a reader that is not
+// closed yet. An error means that a record can not be read, which stops the store.
+func (s *Store) AppendValues(dst []byte, items []Item, num protowire.Number) ([]byte, error) {
+	base := len(dst)
+	dst = append(dst, make([]byte, FramedSize(items, num))...)
+	slots := dst[base:]
+	missing := s.fillFromTail(slots, items, num)
+	if missing == 0 {
+		return dst, nil
+	}
+	if err := s.fillFromTree(slots, items, num, missing); err != nil {
+		return dst[:base], s.readFailed(err)
+	}
+	return dst, nil
+}
+
+// frame writes the tag and the length of an item's record and returns the space for the
+// record itself, and what follows it.
+func frame(slots []byte, item *Item, num protowire.Number) (value, rest []byte) {
+	head := protowire.AppendTag(slots[:0], num, protowire.BytesType)
+	head = protowire.AppendVarint(head, uint64(item.Size))
+	end := len(head) + item.Size
+	return slots[len(head):end], slots[end:]
+}
+
+// fillFromTail fills the slots of the items that are in the tail and returns the
+// number of the others.
+func (s *Store) fillFromTail(slots []byte, items []Item, num protowire.Number) (missing int) {
+	const perLock = 256
+	for len(items) > 0 {
+		n := min(perLock, len(items))
+		s.mem.mu.RLock()
+		for i := range items[:n] {
+			var value []byte
+			value, slots = frame(slots, &items[i], num)
+			if v, ok := s.mem.tailValue(items[i].Rev.Main, int32(items[i].Rev.Sub)); ok {
+				copy(value, v)
+			} else {
+				missing++
+			}
+		}
+		s.mem.mu.RUnlock()
+		items = items[n:]
+	}
+	return missing
+}
+
+// fillFromTree fills the slots of the items that the tree has.
+func (s *Store) fillFromTree(slots []byte, items []Item, num protowire.Number, missing int) error {
+	v := s.tree.View()
+	defer v.Close()
+	found := 0
+	for i := range items {
+		var value []byte
+		value, slots = frame(slots, &items[i], num)
+		if stored, ok := v.Get(items[i].Rev); ok {
+			if len(stored) != len(value) {
+				return fmt.Errorf("%w: record %d/%d of key %q has %d bytes, the index says %d; run `tarn check` and restore a snapshot",
+					ErrDamaged, items[i].Rev.Main, items[i].Rev.Sub, items[i].Key, len(stored), len(value))
+			}
+			copy(value, stored)
+			found++
+		}
+	}
+	if err := v.Err(); err != nil {
+		return err
+	}
+	// What was in the tail may have reached the tree since: more is fine.
+	if found < missing {
+		return fmt.Errorf("%w: %d of %d records that the index knows are not in the tree; run `tarn check` and restore a snapshot", ErrDamaged, missing-found, missing)
+	}
+	return nil
+}
+
+// treeValue reads one record from the tree, into memory of its own.
+func (s *Store) treeValue(rev Revision) ([]byte, error) {
+	v := s.tree.View()
+	defer v.Close()
+	stored, ok := v.Get(rev)
+	if !ok {
+		if err := v.Err(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: record %d/%d is not in the tree; run `tarn check` and restore a snapshot", ErrDamaged, rev.Main, rev.Sub)
+	}
+	return append([]byte(nil), stored...), nil
+}
+
+// recordValue reads one record, from the tail or from the tree.
+func (s *Store) recordValue(rev Revision) ([]byte, error) {
+	s.mem.mu.RLock()
+	v, ok := s.mem.tailValue(rev.Main, int32(rev.Sub))
+	s.mem.mu.RUnlock()
+	if ok {
+		return v, nil
+	}
+	return s.treeValue(rev)
+}
+
+// lockedValue is recordValue for a caller that holds mem.mu.
+func (s *Store) lockedValue(rev Revision) ([]byte, error) {
+	if v, ok := s.mem.tailValue(rev.Main, int32(rev.Sub)); ok {
+		return v, nil
+	}
+	return s.treeValue(rev)
+}
+
+// AppendKeysOnly is AppendValues without the values: key, revisions, version and
+// lease come from the index.
+func AppendKeysOnly(dst []byte, items []Item, num protowire.Number) []byte {
+	for i := range items {
+		it := &items[i]
+		dst = protowire.AppendTag(dst, num, protowire.BytesType)
+		dst = protowire.AppendVarint(dst, uint64(tree.KVSize(len(it.Key), it.Create, it.Rev.Main, it.Version, 0, it.Lease)))
+		dst = tree.AppendKV(dst, []byte(it.Key), it.Create, it.Rev.Main, it.Version, nil, it.Lease)
+	}
+	return dst
+}
