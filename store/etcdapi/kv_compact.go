@@ -1,0 +1,18 @@
+package etcdapi
+
+import (
+	"context"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/mem"
+)
+
+// Compact answers when the new floor is durable, and with physical set when the
+// records below it are gone.
+func (k *kvService) Compact(ctx context.Context, req *pb.CompactionRequest) (raw, error) {
+	current, err := k.s.store.Compact(ctx, req.Revision, req.Physical)
+	if err != nil {
+		return nil, err
+	}
+	return raw{mem.SliceBuffer(k.s.head(current).append(nil))}, nil
+}

@@ -1,0 +1,79 @@
+package etcdapi
+
+import (
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tarn-kv/tarn/store"
+)
+
+// message is a response being built piece by piece, so that a large one costs
+// its bytes once. Either take or drop ends it.
+type message struct {
+	pieces  mem.BufferSlice
+	size    int
+	grant   *grant
+	granted int // bytes in buffers of the grant
+}
+
+// add appends bytes that nobody changes any more.
+func (m *message) add(b []byte) {
+	if len(b) > 0 {
+		m.pieces = append(m.pieces, mem.SliceBuffer(b))
+		m.size += len(b)
+	}
+}
+
+// addItems appends items as KeyValues of field num, in pieces of about chunkSize.
+func (m *message) addItems(st *store.Store, items []store.Item, num protowire.Number, keysOnly bool) error {
+	for len(items) > 0 {
+		n, size := splitChunk(items, num, keysOnly)
+		if err := m.addChunk(st, items[:n], size, num, keysOnly); err != nil {
+			return err
+		}
+		items = items[n:]
+	}
+	return nil
+}
+
+func (m *message) addChunk(st *store.Store, items []store.Item, size int, num protowire.Number, keysOnly bool) error {
+	buf, pool := m.grant.allocate(size)
+	b, err := appendItems(st, *buf, items, num, keysOnly)
+	if err != nil {
+		if pool != nil {
+			pool.Put(buf)
+		}
+		return err
+	}
+	*buf = b
+	m.pieces = append(m.pieces, m.grant.buffer(buf, pool))
+	m.size += len(b)
+	m.granted += len(b)
+	return nil
+}
+
+// splitChunk returns how many of the items, at least one, make a chunk, and its size.
+func splitChunk(items []store.Item, num protowire.Number, keysOnly bool) (n, size int) {
+	for n < len(items) {
+		one := itemsSize(items[n:n+1], num, keysOnly)
+		if n > 0 && size+one > chunkSize {
+			break
+		}
+		size += one
+		n++
+	}
+	return n, size
+}
+
+// take returns the message; gRPC frees it.
+func (m *message) take() raw {
+	m.grant.settle(int64(m.granted))
+	return raw(m.pieces)
+}
+
+// drop frees a message that is not sent.
+func (m *message) drop() {
+	m.grant.settle(0)
+	m.pieces.Free()
+	m.pieces = nil
+}

@@ -1,0 +1,167 @@
+package etcdapi
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// TLSFiles say how to serve TLS. CertFile and KeyFile are needed.
+type TLSFiles struct {
+	CertFile, KeyFile string // PEM: the server's certificate chain and key
+	TrustedCAFile     string // PEM: who may issue client certificates
+
+	// ClientCertAuth requires a certificate, issued for client authentication by
+	// a CA in TrustedCAFile, from every client, HTTP pages included (TLS-3).
+	ClientCertAuth bool
+
+	MinVersion   string   // "TLS1.2" (default) or "TLS1.3"
+	CipherSuites []string // Go's names; default Go's choice; TLS 1.3 has its own
+
+	Logger *slog.Logger // default: discards
+}
+
+// Config is a configuration that reads the files now, and again when a client
+// connects after they have changed, so that replacing a certificate, or the CA,
+// needs no restart (TLS-6). If the new files cannot be used the old ones stay in
+// use and the reason is logged. It returns an error when the files cannot be used
+// at the first time or a setting is unknown.
+func (f TLSFiles) Config() (*tls.Config, error) {
+	if f.Logger == nil {
+		f.Logger = slog.New(slog.DiscardHandler)
+	}
+	base, err := f.settings()
+	if err != nil {
+		return nil, err
+	}
+	files := &tlsFiles{TLSFiles: f, base: base}
+	current, err := files.load()
+	if err != nil {
+		return nil, err
+	}
+	files.current = current
+	config := current.Clone()
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return files.latest(), nil
+	}
+	return config, nil
+}
+
+// settings is everything that does not come from files.
+func (f TLSFiles) settings() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	switch f.MinVersion {
+	case "", "TLS1.2":
+	case "TLS1.3":
+		config.MinVersion = tls.VersionTLS13
+	default:
+		return nil, fmt.Errorf("TLS minimum version %q is unknown; use TLS1.2 or TLS1.3", f.MinVersion)
+	}
+	for _, name := range f.CipherSuites {
+		id, err := cipherSuite(name)
+		if err != nil {
+			return nil, err
+		}
+		config.CipherSuites = append(config.CipherSuites, id)
+	}
+	if len(config.CipherSuites) > 0 && config.MinVersion == tls.VersionTLS13 {
+		return nil, errors.New("cipher suites cannot be chosen with a TLS minimum version of TLS1.3; remove one of the two settings")
+	}
+	if f.ClientCertAuth {
+		if f.TrustedCAFile == "" {
+			return nil, errors.New("client certificates are required but no trusted CA file is set")
+		}
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	return config, nil
+}
+
+func cipherSuite(name string) (uint16, error) {
+	var known []string
+	for _, c := range tls.CipherSuites() {
+		if !slices.Contains(c.SupportedVersions, tls.VersionTLS12) {
+			continue
+		}
+		if c.Name == name {
+			return c.ID, nil
+		}
+		known = append(known, c.Name)
+	}
+	return 0, fmt.Errorf("cipher suite %q is unknown or not safe; known are %s", name, strings.Join(known, ", "))
+}
+
+// tlsFiles follows the files of a TLSFiles.
+type tlsFiles struct {
+	TLSFiles
+	base *tls.Config
+
+	mu      sync.Mutex
+	seen    []fileState // of the last load, successful or not
+	current *tls.Config
+}
+
+// fileState changes when a file is replaced or rewritten.
+type fileState struct {
+	name    string
+	modTime time.Time
+	size    int64
+}
+
+// latest is the configuration from the files as they are now. Finding that
+// nothing has changed costs two or three stat calls per handshake.
+func (t *tlsFiles) latest() *tls.Config {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if slices.Equal(t.states(), t.seen) {
+		return t.current
+	}
+	config, err := t.load()
+	if err != nil {
+		t.Logger.Error("changed TLS files cannot be used; the old ones stay in use", "error", err)
+		return t.current
+	}
+	t.Logger.Info("changed TLS files are in use", "cert", t.CertFile)
+	t.current = config
+	return config
+}
+
+func (t *tlsFiles) states() []fileState {
+	var states []fileState
+	for _, name := range []string{t.CertFile, t.KeyFile, t.TrustedCAFile} {
+		state := fileState{name: name}
+		if info, err := os.Stat(name); err == nil {
+			state.modTime, state.size = info.ModTime(), info.Size()
+		}
+		states = append(states, state)
+	}
+	return states
+}
+
+func (t *tlsFiles) load() (*tls.Config, error) {
+	t.seen = t.states() // before reading: a change meanwhile is seen next time
+	config := t.base.Clone()
+	cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("load TLS certificate %s with key %s: %w", t.CertFile, t.KeyFile, err)
+	}
+	config.Certificates = []tls.Certificate{cert}
+	if t.TrustedCAFile == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(t.TrustedCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("load trusted CA: %w", err)
+	}
+	config.ClientCAs = x509.NewCertPool()
+	if !config.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("load trusted CA: %s has no certificate in PEM form", t.TrustedCAFile)
+	}
+	return config, nil
+}
