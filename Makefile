@@ -1,0 +1,60 @@
+# What is needed: Go and git. `make help` lists the targets.
+
+GO          ?= go
+BIN         := bin/tarn
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# The race detector needs a C compiler; without one the tests run without it.
+RACE := $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/tarn: static, stripped
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN) ./cmd/tarn
+
+.PHONY: run
+run: build ## build and serve on 127.0.0.1:2379, data in ./tarn-data
+	$(BIN) serve
+
+.PHONY: test
+test: lint ## lint, then all tests
+	@test -n '$(RACE)' || echo 'no C compiler is found: testing without the race detector'
+	$(GO) test $(RACE) ./...
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck
+	@unformatted=$$(gofmt -l .) && \
+		if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+# A module of its own, so that etcd's server stays out of go.mod.
+.PHONY: test-diff
+test-diff: ## compare with a real etcd, request by request
+	cd store/etcdapi/difftest && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./...
+
+.PHONY: test-crash
+test-crash: ## the long crash tests: kill -9, power cuts, I/O errors, full disks
+	TARN_CRASH_ROUNDS=300 $(GO) test -count=1 -timeout 30m -v -run '^TestCrash$$' ./cmd/tarn
+	TARN_CRASH_CASES=20 $(GO) test -count=1 -timeout 60m -run 'PowerCut|AtEveryOperation' ./store
+
+FUZZTIME ?= 30s
+
+.PHONY: fuzz
+fuzz: ## run each fuzz test for FUZZTIME (30s)
+	@for file in $$(grep -rlE '^func Fuzz' --include='*_test.go' cmd store); do \
+		for name in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*).*/\1/p' $$file); do \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## run the micro benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: clean
+clean: ## remove what build made
+	rm -rf bin

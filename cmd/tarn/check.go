@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tarn-kv/tarn/store"
+)
+
+// checkOptions are the settings of tarn check.
+type checkOptions struct {
+	dir    string
+	output outputFormat
+}
+
+func newCheckCommand(p process) *cobra.Command {
+	opts := checkOptions{output: outputText}
+	cmd := &cobra.Command{
+		Use:   "check DIR",
+		Short: "Check a data directory that no server has open",
+		Long: `Check the log and the tree in a data directory, read everything and change
+nothing. A server that has the directory open must be stopped before.
+
+The verdict is one line: OK, or DAMAGED and the findings. A torn last record in
+the log is what a power cut leaves; it was promised to nobody and is no damage.
+
+Exit codes: 0 OK, 1 damaged, 2 not checked (in use, no store there, or the
+command line is not valid).`,
+		Args: exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.dir = args[0]
+			return runCheck(cmd.Context(), opts, p.stdout)
+		},
+	}
+	addOutputFlag(cmd.Flags(), &opts.output)
+	return cmd
+}
+
+// checkVerdict is what tarn check prints; the JSON names are stable.
+type checkVerdict struct {
+	OK              bool     `json:"ok"`
+	StoreID         string   `json:"storeID"`
+	Revision        int64    `json:"revision"`
+	CompactRevision int64    `json:"compactRevision"`
+	Keys            int64    `json:"keys"`
+	TreeBytes       int64    `json:"treeBytes"`
+	WALBytes        int64    `json:"walBytes"`
+	Frames          int      `json:"frames"`
+	TornTail        bool     `json:"tornTail"`
+	Hash            uint32   `json:"hash"`
+	Findings        []string `json:"findings"`
+}
+
+func runCheck(ctx context.Context, opts checkOptions, out io.Writer) error {
+	if info, err := os.Stat(opts.dir); err != nil {
+		return withExit(exitNotChecked, fmt.Errorf("not checked: %w", err))
+	} else if !info.IsDir() {
+		return withExit(exitNotChecked, fmt.Errorf("not checked: %s is not a directory; give the one that --data-dir names", opts.dir))
+	}
+	r, err := store.Check(ctx, opts.dir)
+	if err != nil {
+		return withExit(exitNotChecked, fmt.Errorf("not checked: %w", err))
+	}
+	v := checkVerdict{
+		StoreID: r.StoreID, Revision: r.Revision, CompactRevision: r.CompactRevision, Keys: r.Keys,
+		TreeBytes: r.TreeBytes, WALBytes: r.WALBytes, Frames: r.Frames, TornTail: r.TornTail, Hash: r.Hash,
+		Findings: append([]string{}, r.Findings...),
+	}
+	v.OK = len(v.Findings) == 0
+	if opts.output == outputJSON {
+		err = json.NewEncoder(out).Encode(v)
+	} else {
+		_, err = io.WriteString(out, v.page())
+	}
+	switch {
+	case err != nil:
+		return withExit(exitNotChecked, fmt.Errorf("print the verdict: %w", err))
+	case !v.OK:
+		return &exitError{code: exitCheckDamaged, err: errors.New("damaged"), told: true}
+	}
+	return nil
+}
+
+func (v checkVerdict) page() string {
+	var b strings.Builder
+	if v.OK {
+		b.WriteString("OK\n")
+	} else {
+		fmt.Fprintf(&b, "DAMAGED: %s\n", strings.Join(v.Findings, "\nDAMAGED: "))
+	}
+	fmt.Fprintf(&b, "store     %s\n", v.StoreID)
+	compacted := "never compacted"
+	if v.CompactRevision > 0 {
+		compacted = fmt.Sprintf("compacted up to %d", v.CompactRevision)
+	}
+	fmt.Fprintf(&b, "revision  %d, %s\n", v.Revision, compacted)
+	fmt.Fprintf(&b, "keys      %d, hash %08x\n", v.Keys, v.Hash)
+	torn := ""
+	if v.TornTail {
+		torn = ", and a torn last record, as a power cut leaves it"
+	}
+	fmt.Fprintf(&b, "tree      %s\n", roughBytes(v.TreeBytes))
+	fmt.Fprintf(&b, "log       %s, %d record(s)%s\n", roughBytes(v.WALBytes), v.Frames, torn)
+	return b.String()
+}

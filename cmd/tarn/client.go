@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tarn-kv/tarn/store/etcdapi"
+)
+
+// clientOptions say how to reach a running server.
+type clientOptions struct {
+	endpoint          []etcdapi.ListenURL
+	caFile            string
+	certFile, keyFile string
+}
+
+func defaultClientOptions() clientOptions {
+	// Where tarn serve listens without settings.
+	return clientOptions{endpoint: defaultServeOptions().listenClient}
+}
+
+func (o *clientOptions) register(fs *pflag.FlagSet) {
+	fs.Var(urlsValue(&o.endpoint), "endpoint", "client URL of the server: http://, https://, unix:// or unixs://")
+	fs.Var(stringValue(&o.caFile, "file", validPEM), "cacert", "authorities to check the server's certificate against, PEM (default: the system's)")
+	fs.Var(stringValue(&o.certFile, "file", validPEM), "cert", "certificate to show the server, PEM")
+	fs.Var(stringValue(&o.keyFile, "file", validPEM), "key", "key of the certificate, PEM")
+}
+
+// client is a connection to a running server: its gRPC services and its pages.
+type client struct {
+	*grpc.ClientConn
+	pages   *http.Client
+	pageURL string // what page paths are appended to
+}
+
+// dial prepares a client. Nothing is sent yet. An error is one of the settings.
+func (o *clientOptions) dial() (*client, error) {
+	if len(o.endpoint) != 1 {
+		return nil, fmt.Errorf("--endpoint takes exactly one URL, not %d", len(o.endpoint))
+	}
+	u := o.endpoint[0]
+	network := "tcp"
+	if isSocket(u) {
+		network = "unix"
+	}
+	creds, scheme := insecure.NewCredentials(), "http"
+	var tlsConfig *tls.Config
+	if u.Secure() {
+		var err error
+		if tlsConfig, err = o.tlsConfig(); err != nil {
+			return nil, err
+		}
+		creds, scheme = credentials.NewTLS(tlsConfig), "https"
+	}
+	dialer := func(ctx context.Context, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, u.Addr)
+	}
+	// The host in the target is what the server's certificate has to be for.
+	host := u.Addr
+	if isSocket(u) {
+		host = "localhost"
+	}
+	conn, err := grpc.NewClient("passthrough:///"+host, grpc.WithTransportCredentials(creds), grpc.WithContextDialer(dialer))
+	if err != nil {
+		return nil, fmt.Errorf("--endpoint %s: %w", u, err)
+	}
+	transport := &http.Transport{
+		TLSClientConfig: tlsConfig,
+		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer(ctx, "") },
+	}
+	return &client{ClientConn: conn, pages: &http.Client{Transport: transport}, pageURL: scheme + "://" + host}, nil
+}
+
+func (c *client) close() {
+	c.ClientConn.Close()
+	c.pages.CloseIdleConnections()
+}
+
+func (o *clientOptions) tlsConfig() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.caFile != "" {
+		pool, err := readCertPool(o.caFile)
+		if err != nil {
+			return nil, fmt.Errorf("--cacert: %w", err)
+		}
+		config.RootCAs = pool
+	}
+	switch {
+	case o.certFile == "" && o.keyFile == "":
+		return config, nil
+	case o.certFile == "" || o.keyFile == "":
+		return nil, errors.New("--cert and --key are needed together")
+	}
+	cert, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--cert %s with --key %s: %w", o.certFile, o.keyFile, err)
+	}
+	config.Certificates = []tls.Certificate{cert}
+	return config, nil
+}
+
+func readCertPool(path string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no PEM certificate", path)
+	}
+	return pool, nil
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+)
+
+// Exit codes. Scripts and service managers depend on them: a number never gets
+// another meaning. Each command's help lists those that it uses.
+const (
+	exitOK     = 0
+	exitFailed = 1 // what was asked for did not work
+	exitUsage  = 2 // the command line, environment or configuration file is not valid
+
+	// Of tarn serve.
+	exitInUse       = 3 // another process has the data directory
+	exitRefused     = 4 // the data directory is not the expected one
+	exitDamaged     = 5 // the data directory is damaged
+	exitStoreFailed = 6 // a write or sync failed for good while serving
+
+	// Of tarn status.
+	exitAlarm = 3 // the server answers, and has an alarm
+
+	// Of tarn check, which promises 0, 1 and 2 only.
+	exitCheckDamaged = 1
+	exitNotChecked   = 2
+)
+
+// exitError is an error that ends the process with a code of its own.
+type exitError struct {
+	code int
+	err  error
+	// told is set when the command's output has already said what is wrong.
+	told bool
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// withExit gives err an exit code. A code that err already has is kept.
+func withExit(code int, err error) error {
+	var has *exitError
+	if err == nil || errors.As(err, &has) {
+		return err
+	}
+	return &exitError{code: code, err: err}
+}
+
+// exitCode is the code that the process ends with because of err.
+func exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var e *exitError
+	if errors.As(err, &e) {
+		return e.code
+	}
+	return exitFailed
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+)
+
+// reloadLogLevel takes the log level from the configuration file as it is now.
+// The other settings need a restart.
+func (s *serving) reloadLogLevel() {
+	level, err := s.readLogLevel()
+	if err != nil {
+		s.log.Error("SIGHUP: the log level stays as it is", "error", err)
+		return
+	}
+	s.level.Set(level)
+	s.log.Log(context.Background(), max(level, slog.LevelInfo), "SIGHUP: the log level is set", "level", levelName(level))
+}
+
+func (s *serving) readLogLevel() (slog.Level, error) {
+	if s.opts.configFile == "" {
+		return 0, errors.New("there is no configuration file to read it from")
+	}
+	if from := s.from.of("log-level"); from == fromFlag || from == fromEnv("log-level") {
+		return 0, fmt.Errorf("it comes from the %s, which wins over the configuration file", from)
+	}
+	// Everything as at a start, into settings of its own: a file that a start
+	// would refuse is not half believed here.
+	fresh := defaultServeOptions()
+	fresh.configFile = s.opts.configFile
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fresh.register(flags)
+	_, err := fresh.resolve(flags, nil)
+	return fresh.logLevel, err
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// process is what a command sees of the process it runs in, so that a test can
+// run one without a shell.
+type process struct {
+	stdout, stderr io.Writer
+	args, environ  []string // as os.Args without the program, and os.Environ
+}
+
+// execute runs one command line and returns the exit code.
+func execute(ctx context.Context, p process) int {
+	root := newRootCommand(p)
+	root.SetArgs(p.args)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	err := root.ExecuteContext(ctx)
+	var exit *exitError
+	if err != nil && !(errors.As(err, &exit) && exit.told) {
+		fmt.Fprintf(p.stderr, "tarn: %v\n", err)
+	}
+	return exitCode(err)
+}
+
+func newRootCommand(p process) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tarn",
+		Short: "Keep a Kubernetes control plane's data on one node",
+		Long: `Tarn keeps a Kubernetes control plane's data: one server for the etcd v3 API on
+one node, and the commands to look after it.
+
+Try it:
+  tarn serve      serve on 127.0.0.1:2379, data in ./` + defaultDataDir + `
+  tarn status     ask it how it is
+
+Exit codes: 0 done, 1 failed, 2 the command line or configuration is not valid.
+Commands list their own in their help.`,
+		Version:       tarnVersion,
+		Args:          unknownCommand,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate("tarn {{.Version}}\n")
+	root.AddCommand(newServeCommand(p), newStatusCommand(p), newCheckCommand(p), newVersionCommand(p))
+	return root
+}
+
+// unknownCommand refuses arguments of the root command: they are misspelled commands.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	err := fmt.Errorf("there is no command %q%s; tarn --help lists the commands", args[0], didYouMean(args[0], names))
+	return withExit(exitUsage, err)
+}
+
+// exactArgs refuses any other number of arguments than the command's usage line shows.
+func exactArgs(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return withExit(exitUsage, fmt.Errorf("arguments: %d given, %d expected; usage: %s",
+			len(args), n, cmd.UseLine()))
+	}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// runMain makes the test binary behave as the tarn binary, see TestMain.
+const runMain = "RUN_TARN_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runMain) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// tarn runs a command line inside this process.
+func tarn(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = execute(t.Context(), process{stdout: &out, stderr: &errs, args: args, environ: environ})
+	return code, out.String(), errs.String()
+}
+
+func TestUsageErrors(t *testing.T) {
+	tests := []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"sreve"}, []string{`no command "sreve"`, `did you mean "serve"?`}},
+		{[]string{"serve", "--data-dri=x"}, []string{"no flag --data-dri", `did you mean "data-dir"?`, "tarn serve --help"}},
+		{[]string{"serve", "somewhere"}, []string{"arguments: 1 given, 0 expected", "tarn serve"}},
+		{[]string{"serve", "--log-level=loud"}, []string{`--log-level can not be "loud"`, "command line", "valid: debug, info, warn, error"}},
+		{[]string{"serve", "--enable-pprof=maybe"}, []string{"true or false"}},
+		{[]string{"serve", "--checkpoint-age=5"}, []string{"--checkpoint-age", "a time of at least 1s"}},
+		{[]string{"serve", "--name"}, []string{"name"}},
+		{[]string{"serve", "--listen-client-urls="}, []string{"--listen-client-urls", "valid: URLs"}},
+		{[]string{"serve", "--data-dir="}, []string{"--data-dir", "a directory is needed"}},
+		{[]string{"serve", "--max-request-bytes=4GiB"}, []string{"--max-request-bytes", "2047MiB"}},
+		{[]string{"serve", "--listen-client-urls=https://127.0.0.1:0"}, []string{"--cert-file and --key-file"}},
+		{[]string{"serve", "--client-cert-auth"}, []string{"--client-cert-auth has no effect"}},
+		{[]string{"serve", "--auto-compaction-mode=revision", "--auto-compaction-retention=5m"},
+			[]string{"--auto-compaction-retention", "must be a whole number"}},
+		{[]string{"check"}, []string{"tarn check DIR"}},
+		{[]string{"status", "--endpoint=127.0.0.1:2379"}, []string{"--endpoint", "valid: URLs"}},
+		{[]string{"status", "--endpoint=http://a:1,http://b:1"}, []string{"exactly one URL"}},
+		{[]string{"status", "--endpoint=https://a:1", "--cert=x"}, []string{"--cert and --key are needed together"}},
+		{[]string{"status", "--endpoint=https://a:1", "--cacert=/does/not/exist"}, []string{"--cacert", "no such file"}},
+		{[]string{"version", "--output=xml"}, []string{"--output", "valid: text, json"}},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			code, out, errs := tarn(t, nil, tt.args...)
+			if code != exitUsage || out != "" {
+				t.Errorf("exit code %d, output %q", code, out)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(errs, want) {
+					t.Errorf("the message lacks %q:\n%s", want, errs)
+				}
+			}
+		})
+	}
+}
+
+func TestHelpListsExitCodes(t *testing.T) {
+	for _, cmd := range newRootCommand(process{}).Commands() {
+		code, out, _ := tarn(t, nil, cmd.Name(), "--help")
+		if code != exitOK || !strings.Contains(out, "Exit codes: 0 ") {
+			t.Errorf("tarn %s --help: exit code %d, and it must list the exit codes:\n%s", cmd.Name(), code, out)
+		}
+	}
+	if code, out, _ := tarn(t, nil); code != exitOK || !strings.Contains(out, "tarn serve") {
+		t.Errorf("tarn alone must show the help; exit code %d:\n%s", code, out)
+	}
+}
+
+func TestHelpHidesTolerated(t *testing.T) {
+	_, out, _ := tarn(t, nil, "serve", "--help")
+	for _, name := range toleratedFlags {
+		if strings.Contains(out, "--"+name+" ") {
+			t.Errorf("the help shows --%s, which does nothing", name)
+		}
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	base := errors.New("x")
+	for _, tt := range []struct {
+		err  error
+		want int
+	}{
+		{nil, exitOK},
+		{base, exitFailed},
+		{withExit(exitInUse, base), exitInUse},
+		{fmt.Errorf("around: %w", withExit(exitInUse, base)), exitInUse},
+		{withExit(exitUsage, withExit(exitInUse, base)), exitInUse},
+		{errors.Join(base, withExit(exitStoreFailed, base)), exitStoreFailed},
+		{withExit(exitUsage, nil), exitOK},
+	} {
+		if got := exitCode(tt.err); got != tt.want {
+			t.Errorf("%v: exit code %d, want %d", tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	code, out, _ := tarn(t, nil, "version", "--output=json")
+	var v versionInfo
+	if err := json.Unmarshal([]byte(out), &v); err != nil || code != exitOK || v.Tarn != tarnVersion {
+		t.Errorf("exit code %d, %v: %s", code, err, out)
+	}
+	v = currentVersion(&debug.BuildInfo{
+		Deps:     []*debug.Module{{Path: etcdAPIModule, Version: "v3.7.3"}},
+		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}},
+	})
+	var b bytes.Buffer
+	if err := printVersion(&b, v, outputText); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{tarnVersion, "3.7.3", "go1.", "abc (with local changes)"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, b.String())
+		}
+	}
+	if v := currentVersion(nil); v.Tarn != tarnVersion || v.Commit != "" {
+		t.Errorf("without build information: %+v", v)
+	}
+}

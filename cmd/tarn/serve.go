@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tarn-kv/tarn/store"
+	"github.com/tarn-kv/tarn/store/etcdapi"
+)
+
+// stopLimit is how long a stop waits for requests in flight. Service managers
+// give 10 s or more before they kill, and the store has to close in that time too.
+const stopLimit = 3 * time.Second
+
+func newServeCommand(p process) *cobra.Command {
+	opts := defaultServeOptions()
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the etcd v3 API",
+		Long: `Serve the etcd v3 API from a data directory, until SIGTERM or SIGINT.
+
+Each setting can be a flag, an environment variable (TARN_DATA_DIR for
+--data-dir) or a line of the configuration file (data-dir: /var/lib/tarn).
+The flag wins over the variable, the variable over the file. Flags have etcd's
+names where the meaning is etcd's; flags of etcd that mean nothing here, such as
+those for peers, are accepted and ignored.
+
+SIGHUP reads log-level from the configuration file again. PUT of a level to
+/debug/log-level on a client URL changes it too.
+
+Exit codes: 0 stopped by a signal, 1 failed (an address is taken, for example),
+2 the settings are not valid, 3 another process has the data directory, 4 the
+data directory is not the one that --store-id or --dataset names, 5 the data
+directory is damaged, 6 a write or sync failed for good while serving.`,
+		Args: exactArgs(0),
+	}
+	opts.register(cmd.Flags())
+	opts.toleratedSettings.addExperimental(cmd.Flags(), p.args)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		l, err := opts.resolve(cmd.Flags(), p.environ)
+		if err != nil {
+			return err
+		}
+		hup := make(chan os.Signal, 1)
+		signal.Notify(hup, syscall.SIGHUP)
+		defer signal.Stop(hup)
+		s := newServing(opts, l.from, p.stderr)
+		s.warnUnknown(l.unknownEnv(cmd.Root()))
+		return s.run(cmd.Context(), hup)
+	}
+	return cmd
+}
+
+// serving is one run of tarn serve.
+type serving struct {
+	opts  serveOptions
+	from  sources
+	level *slog.LevelVar
+	log   *slog.Logger
+
+	keep  retention
+	store *store.Store
+	api   *etcdapi.Server
+	// Tests put their own in here: open is store.Open, and ready, if set, is
+	// called once with the addresses of the client listeners.
+	open  func(store.Options) (*store.Store, error)
+	ready func([]net.Addr)
+}
+
+func newServing(opts serveOptions, from sources, stderr io.Writer) *serving {
+	level := new(slog.LevelVar)
+	level.Set(opts.logLevel)
+	return &serving{opts: opts, from: from, level: level, log: newLogger(stderr, opts.logFormat, level), open: store.Open}
+}
+
+// run serves until ctx ends, the store fails or a listener fails.
+func (s *serving) run(ctx context.Context, hup <-chan os.Signal) error {
+	tlsConfig, err := s.validate()
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	s.sayWhatIsOdd()
+	if s.opts.dataset != "" {
+		if err := checkDataset(s.opts.dataDir, s.opts.dataset, mountinfoPath); err != nil {
+			return withExit(exitRefused, err)
+		}
+	}
+	durations := etcdapi.NewDurations()
+	// The store before the sockets: of two servers for one directory the second
+	// then says that, and not that an address is taken.
+	if s.store, err = s.open(s.storeOptions(durations)); err != nil {
+		return s.openError(err)
+	}
+	err = s.serve(ctx, hup, s.apiConfig(tlsConfig, durations))
+	if closeErr := s.store.Close(); closeErr != nil {
+		err = errors.Join(err, withExit(exitStoreFailed, fmt.Errorf("close the store in %s: %w", s.opts.dataDir, closeErr)))
+	}
+	if err == nil {
+		s.log.Info("stopped", "revision", s.store.Revision())
+	}
+	return err
+}
+
+// openError turns what kept the store from opening into the exit code for it.
+func (s *serving) openError(err error) error {
+	err = fmt.Errorf("open the store in %s: %w", s.opts.dataDir, err)
+	switch {
+	case errors.Is(err, store.ErrInUse):
+		return withExit(exitInUse, err)
+	case errors.Is(err, store.ErrForeign):
+		return withExit(exitRefused, fmt.Errorf("%w (--store-id is from the %s)", err, s.from.of("store-id")))
+	case errors.Is(err, store.ErrDamaged):
+		return withExit(exitDamaged, err)
+	default:
+		return err
+	}
+}
+
+// serve runs everything that uses the open store, and returns after all of it
+// has ended.
+func (s *serving) serve(ctx context.Context, hup <-chan os.Signal, cfg etcdapi.Config) error {
+	var err error
+	if s.api, err = etcdapi.New(cfg); err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	ctx, cancel := context.WithCancel(ctx)
+	defer background.Wait()
+	defer cancel()
+	failed, err := s.listen(&background)
+	if err != nil {
+		return errors.Join(err, s.stopAPI())
+	}
+	background.Go(func() {
+		(&autoCompactor{store: s.store, keep: s.keep, log: s.log}).run(ctx)
+	})
+	for {
+		select {
+		case <-hup:
+			s.reloadLogLevel()
+		case <-ctx.Done():
+			s.log.Info("stopping")
+			return s.stopAPI()
+		case err := <-failed:
+			return errors.Join(err, s.stopAPI())
+		case <-s.store.Failed():
+			err := fmt.Errorf("the store in %s failed and nothing more is served: %w", s.opts.dataDir, s.store.Err())
+			return errors.Join(withExit(exitStoreFailed, err), s.stopAPI())
+		}
+	}
+}
+
+// listen opens all listeners, or none, and serves on them in the background.
+// The channel gets the errors of listeners that fail later.
+func (s *serving) listen(background *sync.WaitGroup) (<-chan error, error) {
+	var clients, metrics []*etcdapi.Listener
+	for _, part := range []struct {
+		urls []etcdapi.ListenURL
+		to   *[]*etcdapi.Listener
+		flag string
+	}{{s.opts.listenClient, &clients, "listen-client-urls"}, {s.opts.listenMetrics, &metrics, "listen-metrics-urls"}} {
+		for _, u := range part.urls {
+			l, err := etcdapi.Listen(u)
+			if err != nil {
+				for _, open := range append(clients, metrics...) {
+					open.Close()
+				}
+				return nil, fmt.Errorf("--%s (from the %s): %w", part.flag, s.from.of(part.flag), err)
+			}
+			*part.to = append(*part.to, l)
+		}
+	}
+	failed := make(chan error, len(clients)+len(metrics))
+	start := func(serve func(net.Listener) error, l *etcdapi.Listener) {
+		background.Go(func() {
+			if err := serve(l); err != nil {
+				failed <- err
+			}
+		})
+	}
+	var addrs []net.Addr
+	for _, l := range clients {
+		addrs = append(addrs, l.Addr())
+		start(s.api.Serve, l)
+		s.log.Info("serving clients", "url", l.URL.String(), "address", l.Addr().String())
+	}
+	for _, l := range metrics {
+		start(s.api.ServeMetrics, l)
+		s.log.Info("serving metrics", "url", l.URL.String(), "address", l.Addr().String())
+	}
+	if s.ready != nil {
+		s.ready(addrs)
+	}
+	return failed, nil
+}
+
+func (s *serving) stopAPI() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	if err := s.api.Stop(ctx); err != nil {
+		// The store closes cleanly all the same: nothing is lost.
+		s.log.Warn("some requests were cut off", "after", stopLimit, "error", err)
+	}
+	return nil
+}

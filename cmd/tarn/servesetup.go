@@ -1,0 +1,104 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tarn-kv/tarn/store"
+	"github.com/tarn-kv/tarn/store/etcdapi"
+)
+
+// validate checks what one setting alone can not tell, and returns the TLS
+// configuration that the settings ask for.
+func (s *serving) validate() (*tls.Config, error) {
+	o := &s.opts
+	if len(o.listenClient) == 0 {
+		return nil, &settingError{"listen-client-urls", "", s.from.of("listen-client-urls"), &invalidValue{errNotValid, validURLs}}
+	}
+	if o.dataDir == "" {
+		return nil, &settingError{"data-dir", "", s.from.of("data-dir"), errors.New("a directory is needed")}
+	}
+	if o.maxRequestBytes > math.MaxInt32-1<<20 {
+		return nil, &settingError{"max-request-bytes", exactBytes(o.maxRequestBytes), s.from.of("max-request-bytes"),
+			errors.New("valid: less than 2047MiB, which is as much as a gRPC message can be")}
+	}
+	keep, err := parseRetention(o.compactMode, o.compactRetention)
+	if err != nil {
+		return nil, &settingError{"auto-compaction-retention", o.compactRetention,
+			s.from.of("auto-compaction-retention"), &invalidValue{err, validRetention}}
+	}
+	s.keep = keep
+	return o.tls.config(append(slices.Clone(o.listenClient), o.listenMetrics...), s.log)
+}
+
+func (s *serving) storeOptions(d *etcdapi.Durations) store.Options {
+	o := &s.opts
+	return store.Options{
+		Dir:               o.dataDir,
+		Logger:            s.log,
+		ExpectID:          o.storeID,
+		Quota:             o.quota,
+		CheckpointBytes:   o.checkpointBytes,
+		CheckpointAge:     o.checkpointAge,
+		ProgressInterval:  o.progressInterval,
+		ObserveSync:       d.ObserveSync,
+		ObserveCheckpoint: d.ObserveCheckpoint,
+	}
+}
+
+func (s *serving) apiConfig(tlsConfig *tls.Config, d *etcdapi.Durations) etcdapi.Config {
+	o := &s.opts
+	advertise := o.advertiseClient
+	if len(advertise) == 0 {
+		advertise = advertised(o.listenClient)
+	}
+	return etcdapi.Config{
+		Store:            s.store,
+		Logger:           s.log,
+		Name:             o.name,
+		ClientURLs:       urlTexts(advertise),
+		MaxRequestBytes:  int(o.maxRequestBytes),
+		MaxTxnOps:        o.maxTxnOps,
+		ListBudget:       o.listBudget,
+		TLS:              tlsConfig,
+		KeepAliveMinTime: o.keepAliveMinTime,
+		EnablePprof:      o.enablePprof,
+		LogLevel:         s.level,
+		MetricsExtensive: o.metrics == metricsExtensive,
+		Durations:        d,
+		CORS:             o.cors,
+	}
+}
+
+// sayWhatIsOdd logs what a person should know about the settings.
+func (s *serving) sayWhatIsOdd() {
+	o := &s.opts
+	s.log.Info("tarn starts", "version", tarnVersion, "data-dir", o.dataDir)
+	if names := o.toleratedSettings.names(); len(names) > 0 {
+		s.log.Info("settings of etcd that mean nothing here are ignored", "settings", names)
+	}
+	for _, u := range o.listenClient {
+		if exposed(u) && !u.Secure() {
+			s.log.Warn("ANYONE WHO REACHES THIS ADDRESS CAN READ AND CHANGE EVERYTHING, Kubernetes secrets included: "+
+				"use https:// with --client-cert-auth, or listen at 127.0.0.1 or a unix socket", "url", u.String())
+		} else if exposed(u) && !o.tls.clientCertAuth {
+			s.log.Warn("clients need no certificate: anyone who reaches this address can read and change everything; "+
+				"set --client-cert-auth and --trusted-ca-file", "url", u.String())
+		}
+	}
+	if o.tls.certFile != "" && !slices.ContainsFunc(o.listenClient, etcdapi.ListenURL.Secure) {
+		s.log.Warn("--cert-file is set and no client URL begins with https:// or unixs://: clients are served without TLS")
+	}
+}
+
+// warnUnknown tells of variables that look like settings and are none. It is
+// not an error: Kubernetes puts such variables into containers for a service
+// that is named tarn.
+func (s *serving) warnUnknown(names []string) {
+	for _, name := range names {
+		s.log.Warn(fmt.Sprintf("the environment variable %s is no setting of tarn and is ignored", name))
+	}
+}
