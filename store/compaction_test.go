@@ -107,6 +107,26 @@ func TestCompactionAtDoubleChange(t *testing.T) {
 	must(t, s.Err())
 }
 
+// The previous records of a result stay until it is closed.
+func TestCompactionKeepsPreviousRecords(t *testing.T) {
+	s := testStore(t)
+	put(t, s, "a", "1")
+	put(t, s, "b", "2")
+	must(t, s.Checkpoint(bg))
+	res, err := s.Txn(bg, &TxnRequest{Success: []Op{
+		{Put: &PutRequest{Key: []byte("a"), PrevKV: true}}, {Delete: &DeleteRequest{KeyRange: single("b"), PrevKV: true}},
+	}})
+	must(t, err)
+	defer res.Close()
+	compactTo(t, s, res.Revision)
+	for i, want := range []string{"1", "2"} {
+		kvs, err := valuesOf(s, res.Results[i].Items)
+		if must(t, err); len(kvs) != 1 || string(kvs[0].Value) != want {
+			t.Errorf("operation %d: previous record %v, want value %s", i, kvs, want)
+		}
+	}
+}
+
 // REV-6: the revision does not fall when all that had it is gone.
 func TestRevisionSurvivesCompaction(t *testing.T) {
 	s := testStore(t)

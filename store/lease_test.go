@@ -164,8 +164,8 @@ func TestLeasesExpireTogether(t *testing.T) { // LSE-10
 		ids = append(ids, id)
 		s.ride(func(b *batch) { s.grant(b, id, 1000) })
 	}
-	rev := putLease(t, s, "a", "", 1)
-	rev = putLease(t, s, "b", "", 2)
+	putLease(t, s, "a", "", 1)
+	rev := putLease(t, s, "b", "", 2)
 	grant(t, s, n+1, 1000)
 	passTime(s, ids...)
 	s.expire()

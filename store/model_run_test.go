@@ -11,10 +11,10 @@ import (
 
 // TestModel runs random operations on a store and on a naive model of etcd and
 // compares every answer, the whole history after each restart, and all events
-// of all watches. TARN_MODEL_STEPS sets the number of operations (default 2,400)
+// of all watches. TARN_MODEL_STEPS sets the number of operations (default 1,500)
 // and TARN_MODEL_SEED the seed.
 func TestModel(t *testing.T) {
-	steps, seed := envInt(t, "TARN_MODEL_STEPS", 2400), envInt(t, "TARN_MODEL_SEED", rand.Int64())
+	steps, seed := envInt(t, "TARN_MODEL_STEPS", 1500), envInt(t, "TARN_MODEL_SEED", rand.Int64())
 	const perRun = 300
 	for run := int64(0); run*perRun < steps; run++ {
 		c := modelCase{seed: seed + run, ops: make([]modelStep, perRun)}
