@@ -23,29 +23,47 @@ type Alarm struct {
 	Type     AlarmType
 }
 
+// alarmState is written to the log: its numbers are fixed.
+type alarmState byte
+
+const (
+	alarmOff alarmState = 0
+	alarmOn  alarmState = 1 // set by a person: it stays until it is cleared by one
+	alarmOwn alarmState = 2 // raised by the store: it clears it when there is room
+)
+
 // alarms are the active alarms of the head. They are changed under Store.mu; mu
 // guards the memory.
 type alarms struct {
 	mu     sync.Mutex
-	active map[Alarm]struct{}
-	// own is the alarm that the store raised itself: it is cleared again when
-	// there is room. One that a person has set stays.
-	own Alarm
+	active map[Alarm]alarmState
 }
 
-func (a *alarms) set(x Alarm, on bool) (was bool) {
+func (a *alarms) set(x Alarm, to alarmState) (was alarmState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, was = a.active[x]
+	was = a.active[x]
 	switch {
-	case on && a.active == nil:
-		a.active = map[Alarm]struct{}{x: {}}
-	case on:
-		a.active[x] = struct{}{}
-	default:
+	case to == alarmOff:
 		delete(a.active, x)
+	case a.active == nil:
+		a.active = map[Alarm]alarmState{x: to}
+	default:
+		a.active[x] = to
 	}
 	return was
+}
+
+// own returns the alarm that the store raised itself.
+func (a *alarms) own() (x Alarm, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for x, state := range a.active {
+		if state == alarmOwn {
+			return x, true
+		}
+	}
+	return Alarm{}, false
 }
 
 func (a *alarms) has(t AlarmType) bool {
@@ -60,13 +78,18 @@ func (a *alarms) has(t AlarmType) bool {
 }
 
 // setAlarm applies an alarm's change to the head and reports whether it was on.
-// Store.mu is held.
-func (s *Store) setAlarm(b *batch, x Alarm, on bool) (was bool) {
-	if was = s.alarms.set(x, on); was != on {
-		b.control(control{kind: recordAlarm, a: int64(x.Type), b: int64(x.MemberID), on: on})
-		b.undo = append(b.undo, func() { s.alarms.set(x, was) })
+// One that is on stays as it is. Store.mu is held.
+func (s *Store) setAlarm(b *batch, x Alarm, to alarmState) (was bool) {
+	before := s.alarms.set(x, to)
+	switch {
+	case before == to:
+	case before != alarmOff && to != alarmOff:
+		s.alarms.set(x, before)
+	default:
+		b.control(control{kind: recordAlarm, a: int64(x.Type), b: int64(x.MemberID), state: to})
+		b.undo = append(b.undo, func() { s.alarms.set(x, before) })
 	}
-	return was
+	return before != alarmOff
 }
 
 // Alarms returns the active alarms, in order.
@@ -90,7 +113,7 @@ func (s *Store) AlarmActivate(ctx context.Context, x Alarm) error {
 		return err
 	}
 	return s.submit(func(b *batch) error {
-		s.setAlarm(b, x, true)
+		s.setAlarm(b, x, alarmOn)
 		return nil
 	})
 }
@@ -101,7 +124,7 @@ func (s *Store) AlarmDeactivate(ctx context.Context, x Alarm) (was bool, err err
 		return false, err
 	}
 	err = s.submit(func(b *batch) error {
-		was = s.setAlarm(b, x, false)
+		was = s.setAlarm(b, x, alarmOff)
 		return nil
 	})
 	return was, err

@@ -177,7 +177,7 @@ func (s *Store) tailRecords(rev int64) []tree.Record {
 // lease or alarm counts.
 func addControls(b *tree.Batch, controls []control) {
 	granted := make(map[int64]*control)
-	alarm := make(map[Alarm]bool)
+	alarm := make(map[Alarm]alarmState)
 	var leaseOrder []int64
 	for i := range controls {
 		switch c := &controls[i]; c.kind {
@@ -190,7 +190,7 @@ func addControls(b *tree.Batch, controls []control) {
 			rev := c.a
 			b.ScheduledCompact = &rev
 		case recordAlarm:
-			alarm[Alarm{MemberID: uint64(c.b), Type: AlarmType(c.a)}] = c.on
+			alarm[Alarm{MemberID: uint64(c.b), Type: AlarmType(c.a)}] = c.state
 		case recordBoot:
 			term := c.a
 			b.Term = &term
@@ -203,9 +203,9 @@ func addControls(b *tree.Batch, controls []control) {
 			b.LeaseDelete = append(b.LeaseDelete, id)
 		}
 	}
-	for x, on := range alarm {
-		r := tree.AlarmRecord{MemberID: x.MemberID, Type: int32(x.Type)}
-		if on {
+	for x, state := range alarm {
+		r := tree.AlarmRecord{MemberID: x.MemberID, Type: int32(x.Type), Own: state == alarmOwn}
+		if state != alarmOff {
 			b.AlarmPut = append(b.AlarmPut, r)
 		} else {
 			b.AlarmDelete = append(b.AlarmDelete, r)

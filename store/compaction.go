@@ -28,8 +28,9 @@ type compactor struct {
 	// owed is set when somebody still reads below the compact revision: the
 	// rest goes when the pin goes.
 	owed bool
-	// finished is the newest revision that was worked off, -1 if none.
-	finished int64
+	// finished is the newest revision that was worked off, -1 if none, and hashed
+	// the newest whose hash was kept.
+	finished, hashed int64
 	// lost are records that are gone from memory, but could not be removed from
 	// the tree for lack of space. Guarded by checkpointer.mu.
 	lost []tree.DeadRecord
@@ -115,7 +116,10 @@ func (s *Store) workOff() {
 		rev, prior := c.queue[0], c.finished
 		c.mu.Unlock()
 
-		s.hashes.keep(s, rev, prior)
+		if rev > c.hashed {
+			s.hashes.keep(s, rev, prior)
+			c.hashed = rev
+		}
 		done, err := s.removeBelow(rev)
 		if err != nil {
 			s.log.Warn("compaction could not go on; trying again", "in", removeRetry, "revision", rev, "error", err)

@@ -111,10 +111,11 @@ func (s *Store) admitCost(b *batch, cost int64) error {
 		return ErrCorrupt
 	}
 	if s.alarms.has(NoSpace) {
-		if !s.ownAlarm() || s.full(0) {
+		own, ok := s.alarms.own()
+		if !ok || s.full(0) {
 			return ErrNoSpace
 		}
-		s.clearOwnAlarm(b)
+		s.clearOwnAlarm(b, own)
 	}
 	if cost > 0 && s.full(cost) {
 		s.raiseOwnAlarm(b)
@@ -133,47 +134,35 @@ func (s *Store) full(cost int64) bool {
 		return false
 	}
 	limit := s.opts.Quota
-	if s.ownAlarm() {
+	if _, on := s.alarms.own(); on {
 		limit -= limit / 20
 	}
 	return s.inUse()+cost >= limit
 }
 
-func (s *Store) ownAlarm() bool {
-	s.alarms.mu.Lock()
-	defer s.alarms.mu.Unlock()
-	_, on := s.alarms.active[s.alarms.own]
-	return on && s.alarms.own.Type == NoSpace
-}
-
 func (s *Store) raiseOwnAlarm(b *batch) {
-	own := Alarm{MemberID: s.memberID.Load(), Type: NoSpace}
-	s.alarms.mu.Lock()
-	s.alarms.own = own
-	s.alarms.mu.Unlock()
-	s.setAlarm(b, own, true)
+	s.setAlarm(b, Alarm{MemberID: s.memberID.Load(), Type: NoSpace}, alarmOwn)
 	s.log.Warn("NOSPACE alarm raised: puts are refused until there is room; delete keys and compact, raise --quota-backend-bytes, or make room in the file system",
 		"in_use", s.inUse(), "quota", s.opts.Quota, "file_system_low", s.space.isLow(s))
 }
 
-func (s *Store) clearOwnAlarm(b *batch) {
-	s.alarms.mu.Lock()
-	own := s.alarms.own
-	s.alarms.own = Alarm{}
-	s.alarms.mu.Unlock()
-	s.setAlarm(b, own, false)
+func (s *Store) clearOwnAlarm(b *batch, own Alarm) {
+	s.setAlarm(b, own, alarmOff)
 	s.log.Info("NOSPACE alarm cleared: there is room again", "in_use", s.inUse(), "quota", s.opts.Quota)
 }
 
 // clearAlarmIfRoom clears the store's own alarm after space was freed.
 func (s *Store) clearAlarmIfRoom() {
+	if s.closed.Load() {
+		return
+	}
 	s.space.restoreReserve(s)
-	if !s.ownAlarm() {
+	if _, on := s.alarms.own(); !on {
 		return
 	}
 	err := s.submit(func(b *batch) error {
-		if s.ownAlarm() && !s.full(0) {
-			s.clearOwnAlarm(b)
+		if own, on := s.alarms.own(); on && !s.full(0) {
+			s.clearOwnAlarm(b, own)
 		}
 		return nil
 	})

@@ -76,6 +76,8 @@ func TestAlarmClearsItself(t *testing.T) {
 	s := openStore(t, Options{Dir: t.TempDir(), Quota: 300_000})
 	s.SetMemberID(9)
 	fill(t, s)
+	s = reopen(t, s) // it knows its own again, be it from the tree or from the log
+	s.SetMemberID(9)
 	rev := del(t, s, everything)
 	compactTo(t, s, rev)
 	put(t, s, "a", "1")

@@ -193,7 +193,11 @@ func (r *recovery) loadTree() error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	for _, a := range alarms {
-		s.alarms.set(Alarm{MemberID: a.MemberID, Type: AlarmType(a.Type)}, true)
+		state := alarmOn
+		if a.Own {
+			state = alarmOwn
+		}
+		s.alarms.set(Alarm{MemberID: a.MemberID, Type: AlarmType(a.Type)}, state)
 	}
 	v := s.tree.View()
 	defer v.Close()
@@ -282,7 +286,7 @@ func (r *recovery) replayControl(c control) error {
 	case recordCompact:
 		s.head.compacted = max(s.head.compacted, c.a)
 	case recordAlarm:
-		s.alarms.set(Alarm{MemberID: uint64(c.b), Type: AlarmType(c.a)}, c.on)
+		s.alarms.set(Alarm{MemberID: uint64(c.b), Type: AlarmType(c.a)}, c.state)
 	case recordBoot:
 		s.term = max(s.term, c.a)
 	}

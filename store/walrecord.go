@@ -14,7 +14,7 @@ const (
 	recordGrant   = 3 // lease ID, TTL
 	recordRevoke  = 4 // lease ID
 	recordCompact = 5 // revision
-	recordAlarm   = 6 // type, member ID, 1 = on or 0 = off
+	recordAlarm   = 6 // type, member ID, alarmState
 	recordBoot    = 7 // term
 )
 
@@ -32,9 +32,9 @@ func appendChange(dst []byte, rev Revision, tombstone bool, valueLen int) []byte
 
 // control is a change that is not one of the key space.
 type control struct {
-	kind byte
-	a, b int64
-	on   bool
+	kind  byte
+	a, b  int64
+	state alarmState // of an alarm
 }
 
 func (c control) append(dst []byte) []byte {
@@ -45,11 +45,7 @@ func (c control) append(dst []byte) []byte {
 		dst = binary.AppendVarint(dst, c.b)
 	case recordAlarm:
 		dst = binary.AppendVarint(dst, c.b)
-		on := byte(0)
-		if c.on {
-			on = 1
-		}
-		dst = append(dst, on)
+		dst = append(dst, byte(c.state))
 	}
 	return dst
 }
@@ -131,7 +127,7 @@ func (d *decoder) control(kind byte) control {
 		c.b = d.varint()
 	case recordAlarm:
 		c.b = d.varint()
-		c.on = d.byte() == 1
+		c.state = alarmState(d.byte())
 	case recordRevoke, recordCompact, recordBoot:
 	default:
 		d.err = fmt.Errorf("unknown record kind %d: the log was written by a newer version, or is damaged", kind)

@@ -19,7 +19,7 @@ func TestRecordFormat(t *testing.T) {
 	b.tombstone(Revision{Main: 301}, []byte("key"))
 	controls := []control{
 		{kind: recordGrant, a: -5, b: 60}, {kind: recordRevoke, a: 1 << 40}, {kind: recordCompact, a: 299},
-		{kind: recordAlarm, a: 1, b: -9, on: true}, {kind: recordAlarm, a: 2, b: 9}, {kind: recordBoot, a: 3},
+		{kind: recordAlarm, a: 1, b: -9, state: alarmOn}, {kind: recordAlarm, a: 2, b: 9}, {kind: recordBoot, a: 3},
 	}
 	for _, c := range controls {
 		b.control(c)
@@ -74,7 +74,7 @@ func (r *recorder) replayControl(c control) error {
 func TestDecodeFrameErrors(t *testing.T) {
 	b := newBatch(head{})
 	b.put(Revision{Main: 2}, &record{main: 2, create: 2, version: 1}, []byte("k"), []byte("v"))
-	b.control(control{kind: recordAlarm, a: 1, b: 2, on: true})
+	b.control(control{kind: recordAlarm, a: 1, b: 2, state: alarmOwn})
 	payload := b.frame[wal.FrameHeader:]
 	first := b.changes[0].offset + b.changes[0].length - wal.FrameHeader
 	for n := range payload {
@@ -106,7 +106,7 @@ func FuzzDecodeFrame(f *testing.F) {
 	b.put(Revision{Main: 2}, &record{main: 2, create: 2, version: 1}, []byte("k"), []byte("v"))
 	b.tombstone(Revision{Main: 2, Sub: 1}, []byte("k"))
 	for kind := byte(recordGrant); kind <= recordBoot; kind++ {
-		b.control(control{kind: kind, a: 5, b: 9, on: true})
+		b.control(control{kind: kind, a: 5, b: 9, state: alarmOwn})
 	}
 	f.Add(b.frame[wal.FrameHeader:])
 	f.Add([]byte{recordPut, 4, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})

@@ -167,7 +167,7 @@ func (a *applier) alarms(b *Batch) error {
 		}
 	}
 	for _, r := range b.AlarmPut {
-		if err := set(bucket, r.key(), []byte{}, &a.changed); err != nil {
+		if err := set(bucket, r.key(), r.value(), &a.changed); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -80,8 +81,9 @@ func (t *Tree) Leases() (leases []LeaseRecord, err error) {
 
 // Alarms returns the active alarms.
 func (t *Tree) Alarms() (alarms []AlarmRecord, err error) {
-	err = t.each("read the alarms of", bucketAlarm, func(k, _ []byte) error {
+	err = t.each("read the alarms of", bucketAlarm, func(k, v []byte) error {
 		a, err := decodeAlarm(k)
+		a.Own = bytes.Equal(v, ownAlarm)
 		alarms = append(alarms, a)
 		return err
 	})

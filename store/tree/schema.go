@@ -39,6 +39,7 @@ var (
 	metaStorageVersion   = []byte("storageVersion")
 	clusterVersion       = []byte("clusterVersion")
 	privateStoreID       = []byte("store_id")
+	ownAlarm             = []byte("own") // value in bucket alarm
 )
 
 // schemaVersion is the version of etcd's schema that is written.
@@ -53,6 +54,16 @@ type LeaseRecord struct{ ID, TTL, Remaining int64 }
 type AlarmRecord struct {
 	MemberID uint64
 	Type     int32
+	// Own marks an alarm that the store raised itself. etcd's tools look only
+	// at the key, so the mark lies in the value.
+	Own bool
+}
+
+func (a AlarmRecord) value() []byte {
+	if a.Own {
+		return ownAlarm
+	}
+	return []byte{}
 }
 
 // MemberRecord is the one member of the cluster, in etcd's JSON form.
