@@ -41,13 +41,16 @@ type compactor struct {
 // store's revision.
 //
 // ErrCompacted is returned when rev is not above the compact revision,
-// ErrFutureRev when it is above the current one.
+// ErrFutureRev when it is above the current one, ErrCorrupt while the store is marked corrupt.
 func (s *Store) Compact(ctx context.Context, rev int64, physical bool) (current int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
 	err = s.submit(func(b *batch) error {
 		current = s.head.revision
+		if err := s.admitDelete(); err != nil {
+			return err
+		}
 		switch {
 		case rev == 0 && s.head.compacted < 0:
 			return nil // nothing lies below the first revision

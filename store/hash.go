@@ -62,24 +62,24 @@ func (s *Store) Hash(ctx context.Context) (hash uint32, rev int64, err error) {
 
 // HashKV returns etcd's hash over the records up to rev; rev ≤ 0 means the current
 // revision. For the revision of one of the last ten compactions since the start it is the hash from
-// before that compaction.
+// before that compaction, even if the store has been compacted beyond it since.
 //
 // ErrCompacted and ErrFutureRev are returned when rev can not be read.
 func (s *Store) HashKV(ctx context.Context, rev int64) (HashResult, error) {
 	if err := s.compact.waitIdle(ctx, s.Failed()); err != nil {
 		return HashResult{}, err
 	}
+	if rev > 0 {
+		if r, ok := s.hashes.get(rev); ok {
+			r.Revision = s.Revision()
+			return r, nil
+		}
+	}
 	p, current, err := s.pinAt(rev)
 	if err != nil {
 		return HashResult{}, err
 	}
 	defer p.Close()
-	if rev > 0 {
-		if r, ok := s.hashes.get(rev); ok {
-			r.Revision = current
-			return r, nil
-		}
-	}
 	compacted := s.compacted.Load()
 	sum, err := s.hashUpTo(ctx, p.rev, compacted, false)
 	return HashResult{Hash: sum, Revision: current, HashRevision: p.rev, CompactRevision: compacted}, err

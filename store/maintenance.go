@@ -57,6 +57,7 @@ type Status struct {
 	Leases                    int
 	Watchers, SlowWatchers    int
 	Streams                   int
+	PendingEvents             int // queued for clients that have not read them yet
 	TailBytes, WALBytes       int64
 	OpenReads                 int // pinned revisions and open read transactions
 }
@@ -76,7 +77,7 @@ func (s *Store) Status() Status {
 		OpenReads:       s.pins.count() + s.tree.OpenReads(),
 	}
 	st.Keys = s.keys()
-	st.Streams, st.Watchers, st.SlowWatchers = s.hub.sizes()
+	s.hub.sizes(&st)
 	return st
 }
 

@@ -11,6 +11,13 @@ const (
 	leaseCost = 64
 )
 
+// PutCost is what a put counts against the quota in bytes.
+func PutCost(key, value []byte) int64 { return putCost + int64(len(key)+len(value)) }
+
+// Full reports whether a write of that cost in bytes would be refused for lack
+// of room.
+func (s *Store) Full(cost int64) bool { return s.full(cost) }
+
 // space watches the room that is left in the file system.
 type space struct {
 	mu      sync.Mutex
@@ -178,7 +185,7 @@ func opsCost(ops []Op) (n int64) {
 	for i := range ops {
 		switch op := &ops[i]; {
 		case op.Put != nil:
-			n += putCost + int64(len(op.Put.Key)+len(op.Put.Value))
+			n += PutCost(op.Put.Key, op.Put.Value)
 		case op.Txn != nil:
 			n += op.Txn.cost()
 		}

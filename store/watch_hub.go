@@ -148,15 +148,18 @@ func (w *watcher) wants(isDelete bool) bool {
 	return isDelete && !w.NoDelete || !isDelete && !w.NoPut
 }
 
-// sizes counts streams, watchers, and watchers that are behind.
-func (h *hub) sizes() (streams, watchers, slow int) {
+// sizes counts streams, watchers, watchers that are behind, and queued events.
+func (h *hub) sizes(st *Status) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	st.Streams = len(h.streams)
 	for w := range h.streams {
-		watchers += len(w.watchers)
-		slow += len(w.behind)
+		st.Watchers += len(w.watchers)
+		st.SlowWatchers += len(w.behind)
+		for i := range w.queue {
+			st.PendingEvents += len(w.queue[i].Events)
+		}
 	}
-	return len(h.streams), watchers, slow
 }
 
 func (h *hub) close() {

@@ -11,7 +11,7 @@ import (
 // Put is a transaction of one put.
 func (k *kvService) Put(ctx context.Context, req *pb.PutRequest) (raw, error) {
 	if err := checkPut(req); err != nil {
-		return nil, err
+		return nil, k.s.malformed(err, store.PutCost(req.Key, req.Value))
 	}
 	if err := k.s.checkSize(req); err != nil {
 		return nil, err

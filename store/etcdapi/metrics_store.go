@@ -81,6 +81,7 @@ func (c *storeCollector) addKeySpace() {
 func (c *storeCollector) addWatches() {
 	c.gauge("etcd_debugging_mvcc_watcher_total", "Watches.", func(f *storeFigures) float64 { return float64(f.Watchers) })
 	c.gauge("etcd_debugging_mvcc_watch_stream_total", "Watch streams.", func(f *storeFigures) float64 { return float64(f.Streams) })
+	c.gauge("etcd_debugging_mvcc_pending_events_total", "Events queued for clients that have not read them yet.", func(f *storeFigures) float64 { return float64(f.PendingEvents) })
 	c.gauge("etcd_debugging_mvcc_slow_watcher_total", "Watches that are catching up.", func(f *storeFigures) float64 { return float64(f.SlowWatchers) })
 	c.counter("etcd_debugging_mvcc_events_total", "Events sent to watches.", func(f *storeFigures) uint64 { return f.Events })
 }

@@ -24,6 +24,15 @@ func (s *Server) checkSize(req proto.Message) error {
 	return nil
 }
 
+// malformed is the error for a request whose form is wrong: that one, unless there is
+// no room for the request either, which etcd looks at first (PUT-1, TXN-2).
+func (s *Server) malformed(err error, cost int64) error {
+	if cost > 0 && s.store.Full(cost) {
+		return rpctypes.ErrGRPCNoSpace
+	}
+	return err
+}
+
 func checkRange(r *pb.RangeRequest) error {
 	if len(r.Key) == 0 {
 		return rpctypes.ErrGRPCEmptyKey
