@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/crc32"
+	"maps"
 	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -143,6 +144,8 @@ func compareBy(t Target, a, b *mvccpb.KeyValue) int {
 
 func (m *model) compact(rev int64) error {
 	switch {
+	case m.alarm(Corrupt):
+		return ErrCorrupt
 	case rev == 0 && m.compacted < 0:
 		return nil
 	case rev <= m.compacted:
@@ -151,6 +154,9 @@ func (m *model) compact(rev int64) error {
 		return ErrFutureRev
 	}
 	m.hashes[rev] = HashResult{Hash: m.hashKeeping(rev, rev), HashRevision: rev, CompactRevision: m.compacted}
+	if len(m.hashes) > storedHashLimit {
+		delete(m.hashes, slices.Min(slices.Collect(maps.Keys(m.hashes))))
+	}
 	keep := newest(m.stored, rev)
 	m.stored = slices.DeleteFunc(m.stored, func(r modelRecord) bool {
 		if r.main > rev {
