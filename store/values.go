@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -25,7 +26,8 @@ func FramedSize(items []Item, num protowire.Number) int {
 // closed yet. An error means that a record can not be read, which stops the store.
 func (s *Store) AppendValues(dst []byte, items []Item, num protowire.Number) ([]byte, error) {
 	base := len(dst)
-	dst = append(dst, make([]byte, FramedSize(items, num))...)
+	n := FramedSize(items, num)
+	dst = slices.Grow(dst, n)[:base+n] // every byte is written below
 	slots := dst[base:]
 	missing := s.fillFromTail(slots, items, num)
 	if missing == 0 {
