@@ -147,6 +147,7 @@ func (r *recovery) run() error {
 	if err := r.replayLog(); err != nil {
 		return err
 	}
+	r.s.tree.LetGo()
 	r.finish()
 	if err := r.boot(); err != nil {
 		return err

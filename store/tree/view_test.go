@@ -99,3 +99,23 @@ func TestScanPassesForeignPanic(t *testing.T) {
 	}()
 	_ = v.Scan(Revision{}, func(Revision, bool, []byte) bool { panic("mine") })
 }
+
+// Letting go of the pages changes nothing that is read, also under an open view.
+func TestLetGo(t *testing.T) {
+	tr := openTest(t, Options{Path: testPath(t)})
+	apply(t, tr, &Batch{Put: puts(1, 500, 100)})
+	v := tr.View()
+	defer v.Close()
+	before, ok := v.Get(Revision{Main: 250})
+	if !ok {
+		t.Fatal("record is missing")
+	}
+	want := string(before)
+	tr.LetGo()
+	if string(before) != want {
+		t.Error("bytes of an open view changed")
+	}
+	if after, ok := v.Get(Revision{Main: 251}); !ok || len(after) == 0 {
+		t.Error("record is not there after LetGo")
+	}
+}
