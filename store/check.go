@@ -38,10 +38,14 @@ func Check(ctx context.Context, dir string) (CheckReport, error) {
 	var r CheckReport
 	path := filepath.Join(dir, treeName)
 	if _, err := os.Stat(path); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%s holds no store: %w", dir, err)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return r, err
 		}
-		return r, err
+		if log, _ := filepath.Glob(filepath.Join(dir, walName, "*.wal")); len(log) > 0 {
+			r.Findings = append(r.Findings, path+" is missing, but its log is there")
+			return r, nil
+		}
+		return r, fmt.Errorf("%s holds no store: %w", dir, err)
 	}
 	if who, locked := vfs.Locked(dir); locked {
 		return r, fmt.Errorf("%w: %s (%s); stop the server, or check a snapshot", ErrInUse, dir, who)
@@ -79,7 +83,7 @@ func (r *CheckReport) recover(ctx context.Context, dir string, t *tree.Tree, met
 	if err := rec.loadTree(); err != nil {
 		r.Findings = append(r.Findings, err.Error())
 	}
-	o := wal.Options{Dir: filepath.Join(dir, walName), StoreID: meta.StoreID, AfterSeq: meta.Seq}
+	o := wal.Options{Dir: filepath.Join(dir, walName), StoreID: meta.StoreID, AfterSeq: meta.Seq, MustReach: meta.StoreID != [16]byte{}}
 	var broken error
 	found, err := wal.Check(o, func(seq uint64, payload []byte) error {
 		if seq > meta.Seq && broken == nil {

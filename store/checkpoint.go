@@ -120,6 +120,11 @@ func (s *Store) commitTree(dead []tree.DeadRecord, finished int64) error {
 	start := time.Now()
 	slices.SortFunc(dead, func(x, y tree.DeadRecord) int { return x.Rev.Compare(y.Rev) })
 	b := &tree.Batch{Put: s.tailRecords(rev), Delete: dead, Seq: &seq}
+	if err := s.roomFor(b); err != nil {
+		c.putBack(s, controls)
+		s.compact.lost = dead
+		return err
+	}
 	addControls(b, controls)
 	if finished >= 0 {
 		b.FinishedCompact = &finished
@@ -127,7 +132,9 @@ func (s *Store) commitTree(dead []tree.DeadRecord, finished int64) error {
 	if err := s.tree.Apply(b); err != nil {
 		c.putBack(s, controls)
 		s.compact.lost = dead
-		if !vfs.IsNoSpace(err) {
+		if vfs.IsNoSpace(err) {
+			err = fmt.Errorf("%w: %w", ErrNoSpace, err)
+		} else {
 			s.fail(err)
 		}
 		return fmt.Errorf("checkpoint at revision %d: %w", rev, err)
@@ -145,6 +152,22 @@ func (s *Store) commitTree(dead []tree.DeadRecord, finished int64) error {
 	}
 	s.log.Debug("checkpoint", "revision", rev, "seq", seq, "records", len(b.Put), "removed", len(dead), "took", time.Since(start))
 	return nil
+}
+
+// roomFor refuses a checkpoint that would fill the file system. One that also
+// removes records is tried all the same: it is the way out.
+func (s *Store) roomFor(b *tree.Batch) error {
+	if len(b.Delete) > 0 {
+		return nil
+	}
+	var bytes int64
+	for i := range b.Put {
+		bytes += int64(len(b.Put[i].Value))
+	}
+	if free := s.tree.Size() - s.tree.InUse(); free > int64(treeRoom(bytes)) || s.space.hasRoom(s, bytes) {
+		return nil
+	}
+	return fmt.Errorf("%w: the file system of %s has no room for the %d bytes of a checkpoint: they stay in the log; delete keys and compact, or make room", ErrNoSpace, s.opts.Dir, bytes)
 }
 
 // tailRecords collects the records of the tail up to rev, without those that a

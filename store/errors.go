@@ -1,6 +1,9 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors of requests. The caller did something that can not be done; the store
 // is unharmed.
@@ -52,3 +55,8 @@ var (
 	// changed.
 	ErrDamaged = errors.New("data directory is damaged")
 )
+
+// damage is an ErrDamaged with what a person can do about it.
+func damage(err error) error {
+	return fmt.Errorf("%w: %w; keep a copy of the directory, run `tarn check`, then put the missing file back or restore a snapshot", ErrDamaged, err)
+}

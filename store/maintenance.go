@@ -2,10 +2,12 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"sync/atomic"
 
 	"github.com/tarn-kv/tarn/store/tree"
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 // Snapshot is a consistent image of the store as one file in etcd's format.
@@ -40,6 +42,9 @@ func (s *Store) Defragment(ctx context.Context) error {
 	err := s.checkpointLocked()
 	if err == nil {
 		err = s.tree.Defragment(ctx)
+	}
+	if vfs.IsNoSpace(err) {
+		err = fmt.Errorf("%w: %w", ErrNoSpace, err)
 	}
 	s.ckpt.mu.Unlock()
 	s.clearAlarmIfRoom()

@@ -27,6 +27,10 @@ type Options struct {
 	// directory, or another store, is then refused with ErrForeign.
 	ExpectID string
 
+	// AllowMissingLog accepts a tree whose log is missing or ends too early, as
+	// in a restored snapshot. What was only in the log is gone.
+	AllowMissingLog bool
+
 	// Quota limits the bytes in use, in the tree and in the log (see
 	// Status.InUse): 0 means DefaultQuota, negative no limit.
 	Quota int64

@@ -23,31 +23,45 @@ type space struct {
 	mu      sync.Mutex
 	checked time.Time
 	low     bool
+	// written is the cost of the writes admitted since the last look.
+	written int64
 	// reserveUsed is set after the log's reserve was given up.
 	reserveUsed bool
 }
 
-// spaceCheckAge is how old a look at the file system may be when a write is admitted.
-const spaceCheckAge = time.Second
+// How old a look at the file system may be when a write is admitted, in time and in bytes written.
+const (
+	spaceCheckAge   = time.Second
+	spaceCheckBytes = 512 << 10
+)
 
-// minFree is the free space in bytes below which puts are refused, so that
-// deletes, compactions and checkpoints still have room.
-func minFree(total uint64) uint64 {
-	return min(max(total/50, 32<<20), 256<<20, total/4)
+// checkpointRoom is what a checkpoint needs in the file system beside the room for its records.
+const checkpointRoom = 512 << 10
+
+// minFree is the free space in bytes below which puts are refused: room for deletes
+// and compactions, and for moving the tail to the tree.
+func minFree(total uint64, tail int64) uint64 {
+	return min(max(total/50, 32<<20), 256<<20, total/4) + treeRoom(tail)
 }
 
-// isLow reports whether the file system is nearly full.
-func (f *space) isLow(s *Store) bool {
+// treeRoom is about what the tree needs in the file system to take in records of
+// that many bytes: they, pages that are not full, and copies of the pages that change.
+func treeRoom(records int64) uint64 { return uint64(records) * 3 / 2 }
+
+// isLow reports whether the file system is nearly full. cost is that of the write
+// that asks.
+func (f *space) isLow(s *Store, cost int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if t := now(); t.Sub(f.checked) >= spaceCheckAge {
-		f.checked = t
+	f.written += cost
+	if t := now(); t.Sub(f.checked) >= spaceCheckAge || f.written >= spaceCheckBytes {
+		f.checked, f.written = t, 0
 		u, err := s.opts.FS.Usage(s.opts.Dir)
 		if err != nil {
 			s.log.Debug("free space of the data directory is not known", "dir", s.opts.Dir, "error", err)
 			return f.low
 		}
-		need := minFree(u.Total)
+		need := minFree(u.Total, s.mem.tailBytes.Load())
 		if f.low {
 			need += need / 4 // not on and off at the border
 		}
@@ -70,6 +84,14 @@ func (f *space) useReserve(s *Store) bool {
 	}
 	s.log.Warn("the file system of the data directory is full: the log's reserve was given up; delete keys and compact, or make room", "dir", s.opts.Dir)
 	return true
+}
+
+// hasRoom reports whether the file system has room for records of that many bytes in the
+// tree. A checkpoint is not begun without: what it writes before it fails would
+// take the room from the log.
+func (f *space) hasRoom(s *Store, records int64) bool {
+	u, err := s.opts.FS.Usage(s.opts.Dir)
+	return err != nil || u.Free > treeRoom(records)+checkpointRoom
 }
 
 // restoreReserve makes the reserve again once there is room.
@@ -134,7 +156,7 @@ func (s *Store) admitCost(b *batch, cost int64) error {
 // full reports whether a write of that many bytes is too much. With an alarm on
 // there must be some room more than that, so that it does not go on and off.
 func (s *Store) full(cost int64) bool {
-	if s.space.isLow(s) {
+	if s.space.isLow(s, cost) {
 		return true
 	}
 	if s.opts.Quota < 0 {
@@ -150,7 +172,7 @@ func (s *Store) full(cost int64) bool {
 func (s *Store) raiseOwnAlarm(b *batch) {
 	s.setAlarm(b, Alarm{MemberID: s.memberID.Load(), Type: NoSpace}, alarmOwn)
 	s.log.Warn("NOSPACE alarm raised: puts are refused until there is room; delete keys and compact, raise --quota-backend-bytes, or make room in the file system",
-		"in_use", s.inUse(), "quota", s.opts.Quota, "file_system_low", s.space.isLow(s))
+		"in_use", s.inUse(), "quota", s.opts.Quota, "file_system_low", s.space.isLow(s, 0))
 }
 
 func (s *Store) clearOwnAlarm(b *batch, own Alarm) {

@@ -132,7 +132,7 @@ func TestFileSystemNearlyFull(t *testing.T) {
 		s.space.checked = time.Time{}
 		s.space.mu.Unlock()
 	}
-	least := minFree(10 << 30)
+	least := minFree(10<<30, 0)
 	setFree(least + 1)
 	put(t, s, "a", "1")
 	setFree(least - 1)
@@ -155,7 +155,7 @@ func TestFileSystemNearlyFull(t *testing.T) {
 
 func TestMinFree(t *testing.T) {
 	for total, want := range map[uint64]uint64{64 << 20: 16 << 20, 1 << 30: 32 << 20, 5 << 30: 5 << 30 / 50, 1 << 40: 256 << 20} {
-		if got := minFree(total); got != want {
+		if got := minFree(total, 0); got != want {
 			t.Errorf("of %d bytes %d are kept free, want %d", total, got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -61,15 +62,15 @@ func (s *Store) open() error {
 	}
 	if s.lock, err = vfs.Lock(s.opts.Dir); err != nil {
 		if errors.Is(err, vfs.ErrLocked) {
-			return fmt.Errorf("%w: %w; stop that process, or use another directory", ErrInUse, err)
+			return fmt.Errorf("%w: %w", ErrInUse, err)
 		}
 		return fmt.Errorf("lock data directory: %w", err)
 	}
-	meta, err := s.openTree(fresh)
+	meta, adopted, err := s.openTree(fresh)
 	if err != nil {
 		return err
 	}
-	r := &recovery{s: s, meta: meta, leases: make(map[int64]*lease)}
+	r := &recovery{s: s, meta: meta, adopted: adopted, leases: make(map[int64]*lease)}
 	if err := r.run(); err != nil {
 		return err
 	}
@@ -101,43 +102,46 @@ func (s *Store) inspect() (fresh bool, err error) {
 		return false, fmt.Errorf("read data directory: %w", err)
 	}
 	if slices.ContainsFunc(segments, func(n string) bool { return filepath.Ext(n) == ".wal" }) {
-		return false, fmt.Errorf("%w: %s has a log but no %s; put the file back, or restore a snapshot", ErrDamaged, dir, treeName)
+		return false, damage(fmt.Errorf("%s has a log but no %s", dir, treeName))
 	}
 	return true, nil
 }
 
-func (s *Store) openTree(fresh bool) (meta tree.Meta, err error) {
+// openTree also reports whether the file had no store's identity yet and got one: it is
+// new, or etcd's.
+func (s *Store) openTree(fresh bool) (meta tree.Meta, adopted bool, err error) {
 	s.tree, err = tree.Open(tree.Options{FS: s.opts.FS, Path: filepath.Join(s.opts.Dir, treeName), Logger: s.log, ObserveCommit: s.opts.ObserveCheckpoint})
 	if err != nil {
 		if errors.Is(err, tree.ErrDamaged) {
-			err = fmt.Errorf("%w: %w", ErrDamaged, err)
+			err = damage(err)
 		}
-		return meta, err
+		return meta, false, err
 	}
 	if meta, err = s.tree.Meta(); err != nil {
-		return meta, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return meta, false, damage(err)
 	}
 	s.id = meta.StoreID
 	if want := s.opts.ExpectID; want != "" && want != hex.EncodeToString(s.id[:]) {
-		return meta, fmt.Errorf("%w: %s holds store %s, but store %s is expected there; mount the right file system, or correct the configuration", ErrForeign, s.opts.Dir, s.ID(), want)
+		return meta, false, fmt.Errorf("%w: %s holds store %s, but store %s is expected there; mount the right file system, or correct the configuration", ErrForeign, s.opts.Dir, s.ID(), want)
 	}
-	if s.id == [16]byte{} {
+	if adopted = s.id == [16]byte{}; adopted {
 		// A new file, or one of etcd's: it becomes this store's.
 		rand.Read(s.id[:])
 		if err := s.tree.Apply(&tree.Batch{StoreID: &s.id}); err != nil {
-			return meta, fmt.Errorf("make store: %w", err)
+			return meta, false, fmt.Errorf("make store: %w", err)
 		}
 		s.log.Info("store created", "dir", s.opts.Dir, "id", s.ID(), "empty", fresh)
 	}
-	return meta, nil
+	return meta, adopted, nil
 }
 
 // recovery rebuilds the memory of a store from its files.
 type recovery struct {
-	s      *Store
-	meta   tree.Meta
-	leases map[int64]*lease
-	frames int
+	s       *Store
+	meta    tree.Meta
+	adopted bool // the tree is new to this store, and has no log
+	leases  map[int64]*lease
+	frames  int
 }
 
 func (r *recovery) run() error {
@@ -151,6 +155,12 @@ func (r *recovery) run() error {
 	r.finish()
 	if err := r.boot(); err != nil {
 		return err
+	}
+	if r.adopted {
+		// From here on the tree says that there is a log.
+		if err := r.s.Checkpoint(context.Background()); err != nil && !vfs.IsNoSpace(err) {
+			return err
+		}
 	}
 	r.resumeCompaction()
 	return nil
@@ -184,14 +194,14 @@ func (r *recovery) loadTree() error {
 	s.ckpt.treeSeq = r.meta.Seq
 	leases, err := s.tree.Leases()
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+		return damage(err)
 	}
 	for _, l := range leases {
 		r.leases[l.ID] = &lease{id: l.ID, ttl: l.TTL}
 	}
 	alarms, err := s.tree.Alarms()
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+		return damage(err)
 	}
 	for _, a := range alarms {
 		state := alarmOn
@@ -216,7 +226,7 @@ func (r *recovery) loadTree() error {
 		return true
 	})
 	if err = errors.Join(err, bad); err != nil {
-		return fmt.Errorf("%w: read %s: %w; restore a snapshot", ErrDamaged, s.tree.Path(), err)
+		return damage(fmt.Errorf("read %s: %w", s.tree.Path(), err))
 	}
 	return nil
 }
@@ -238,12 +248,12 @@ func (r *recovery) replayLog() (err error) {
 	s := r.s
 	s.wal, err = wal.Open(wal.Options{
 		FS: s.opts.FS, Dir: filepath.Join(s.opts.Dir, walName), Logger: s.log, StoreID: s.id,
-		AfterSeq: r.meta.Seq, SegmentSize: s.opts.segmentBytes, ReserveBytes: s.opts.reserveBytes,
+		AfterSeq: r.meta.Seq, MustReach: !s.opts.AllowMissingLog && !r.adopted, SegmentSize: s.opts.segmentBytes, ReserveBytes: s.opts.reserveBytes,
 		ObserveSync: s.opts.ObserveSync,
 	}, r.replayFrame)
 	switch {
 	case errors.Is(err, wal.ErrCorrupt), errors.Is(err, wal.ErrForeign):
-		return fmt.Errorf("%w: %w; restore a snapshot", ErrDamaged, err)
+		return damage(err)
 	case err != nil:
 		return fmt.Errorf("open the log: %w", err)
 	}
@@ -256,7 +266,7 @@ func (r *recovery) replayLog() (err error) {
 func (r *recovery) replayFrame(seq uint64, payload []byte) error {
 	r.frames++
 	if err := decodeFrame(payload, r); err != nil {
-		return fmt.Errorf("%w: frame %d of the log: %w; restore a snapshot", ErrDamaged, seq, err)
+		return damage(fmt.Errorf("frame %d of the log: %w", seq, err))
 	}
 	return nil
 }

@@ -143,6 +143,10 @@ func (s *Store) Close() error {
 	s.compact.wait()
 	if err == nil && s.Err() == nil {
 		err = s.Checkpoint(context.Background())
+		if errors.Is(err, ErrNoSpace) {
+			s.log.Warn("the last checkpoint was not made for lack of space: the log keeps what it holds", "error", err)
+			err = nil
+		}
 	}
 	return errors.Join(err, s.closeFiles())
 }

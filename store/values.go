@@ -80,8 +80,8 @@ func (s *Store) fillFromTree(slots []byte, items []Item, num protowire.Number, m
 		value, slots = frame(slots, &items[i], num)
 		if stored, ok := v.Get(items[i].Rev); ok {
 			if len(stored) != len(value) {
-				return fmt.Errorf("%w: record %d/%d of key %q has %d bytes, the index says %d; run `tarn check` and restore a snapshot",
-					ErrDamaged, items[i].Rev.Main, items[i].Rev.Sub, items[i].Key, len(stored), len(value))
+				return damage(fmt.Errorf("record %d/%d of key %q has %d bytes, the index says %d",
+					items[i].Rev.Main, items[i].Rev.Sub, items[i].Key, len(stored), len(value)))
 			}
 			copy(value, stored)
 			found++
@@ -92,7 +92,7 @@ func (s *Store) fillFromTree(slots []byte, items []Item, num protowire.Number, m
 	}
 	// What was in the tail may have reached the tree since: more is fine.
 	if found < missing {
-		return fmt.Errorf("%w: %d of %d records that the index knows are not in the tree; run `tarn check` and restore a snapshot", ErrDamaged, missing-found, missing)
+		return damage(fmt.Errorf("%d of %d records that the index knows are not in the tree", missing-found, missing))
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (s *Store) treeValue(rev Revision) ([]byte, error) {
 		if err := v.Err(); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w: record %d/%d is not in the tree; run `tarn check` and restore a snapshot", ErrDamaged, rev.Main, rev.Sub)
+		return nil, damage(fmt.Errorf("record %d/%d is not in the tree", rev.Main, rev.Sub))
 	}
 	return append([]byte(nil), stored...), nil
 }

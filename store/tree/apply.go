@@ -60,6 +60,7 @@ func (t *Tree) applyTo(h *handle, b *Batch) error {
 	if vErr != nil || after != before {
 		return t.failWrite(err)
 	}
+	h.punchTail()
 	return pathError("write", t.opts.Path, noSpaceError{err})
 }
 

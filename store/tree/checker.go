@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -133,7 +134,7 @@ func (c *checker) meta(tx *bolt.Tx) {
 	}
 	if b := tx.Bucket(bucketAlarm); b != nil {
 		_ = b.ForEach(func(k, v []byte) error {
-			if len(v) != 0 {
+			if len(v) != 0 && !bytes.Equal(v, ownAlarm) {
 				c.reportf("bucket alarm: %x has a value", k)
 			}
 			return nil

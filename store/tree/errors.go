@@ -39,14 +39,13 @@ func pathError(op, path string, err error) error {
 	return fmt.Errorf("tree: %s %s: %w", op, path, err)
 }
 
-// damaged turns what was found into an ErrDamaged that says what to do.
+// damaged turns what was found into an ErrDamaged.
 func damaged(op, path string, cause any) error {
 	text := fmt.Sprint(cause)
 	if err, ok := cause.(error); ok {
 		text = err.Error()
 	}
-	return pathError(op, path, fmt.Errorf("%w (%s): restore a snapshot, or keep this file aside and start from an export",
-		ErrDamaged, text))
+	return pathError(op, path, fmt.Errorf("%w (%s)", ErrDamaged, text))
 }
 
 // noSpace tells whether a commit failed for want of space. bbolt turns some

@@ -131,7 +131,11 @@ func (l *Log) createSegment(first uint64, need int64) (vfs.File, int64, error) {
 // fillSegment preallocates a new segment, for at least one frame of need
 // bytes, and writes its header.
 func (l *Log) fillSegment(f vfs.File, first uint64, need int64) error {
-	if err := f.Preallocate(max(l.o.SegmentSize, align(headerLen+need))); err != nil {
+	err := f.Preallocate(max(l.o.SegmentSize, align(headerLen+need)))
+	if vfs.IsNoSpace(err) {
+		err = f.Truncate(0) // what room there is will do for some frames
+	}
+	if err != nil {
 		return err
 	}
 	header, _ := segmentHeader(l.o.StoreID, first)

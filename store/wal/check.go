@@ -68,5 +68,10 @@ func Check(o Options, each func(seq uint64, payload []byte) error) (Report, erro
 		}
 		next = found.next
 	}
+	if o.MustReach {
+		if err := o.reached(len(segs), next-1); err != nil {
+			r.Problems = append(r.Problems, err)
+		}
+	}
 	return r, nil
 }

@@ -42,8 +42,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%v: %s at byte %d: %s; restore a backup, or keep a copy of the directory for analysis",
-		ErrCorrupt, e.File, e.Offset, e.Reason)
+	return fmt.Sprintf("%v: %s at byte %d: %s", ErrCorrupt, e.File, e.Offset, e.Reason)
 }
 
 // Is makes a CorruptError match ErrCorrupt.

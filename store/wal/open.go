@@ -34,6 +34,9 @@ func Open(o Options, replay func(seq uint64, payload []byte) error) (*Log, error
 	}
 	l := &Log{o: o, segs: segs, last: o.AfterSeq}
 	found, tail, err := l.replayAll(replay)
+	if err == nil && o.MustReach {
+		err = o.reached(len(segs), found.next-1)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +51,18 @@ func Open(o Options, replay func(seq uint64, payload []byte) error) (*Log, error
 		return nil, errors.Join(err, l.closeFile())
 	}
 	return l, nil
+}
+
+// reached tells whether a log that ends at frame last can be the whole log.
+func (o Options) reached(segments int, last uint64) error {
+	switch {
+	case o.AfterSeq == 0 || segments > 0 && last >= o.AfterSeq:
+		return nil
+	case segments == 0:
+		return &CorruptError{File: o.Dir, Reason: fmt.Sprintf("the log is missing, but the tree was written from it up to frame %d (a restored snapshot is started with --allow-missing-log)", o.AfterSeq)}
+	default:
+		return &CorruptError{File: o.Dir, Reason: fmt.Sprintf("the log ends at frame %d, but the tree was written from it up to frame %d", last, o.AfterSeq)}
+	}
 }
 
 // replayAll reads the segments. It returns what it found in the last one, and
@@ -128,7 +143,7 @@ func (l *Log) prepareLast(found scan, tail []byte) error {
 	}
 	l.file, l.end, l.frames, l.salt = f, found.end, found.frames, found.salt
 	if found.torn > 0 {
-		l.o.Logger.Info("cut a torn frame off the write-ahead log: it was never acknowledged",
+		l.o.Logger.Info("cut a torn frame off the end of the write-ahead log, as a crash in a write leaves it",
 			slog.Uint64("frame", found.next), slog.Int64("bytes", found.torn),
 			slog.String("file", l.o.path(seg.first)))
 		err = l.cutTail(f, seg.first, found.end)

@@ -33,6 +33,9 @@ type Options struct {
 	// AfterSeq is the sequence number up to which the tree already holds
 	// everything: frames up to it are not replayed, and may be missing.
 	AfterSeq uint64
+	// MustReach refuses, with ErrCorrupt, a log that ends before AfterSeq or is
+	// missing: what it held after that is lost then.
+	MustReach bool
 	// ReadOnly opens for checking: nothing is created, cut or preallocated.
 	ReadOnly bool
 	// ReserveBytes is the size of a file kept only to be removed by UseReserve
