@@ -112,8 +112,11 @@ func (s *Store) inspect() (fresh bool, err error) {
 func (s *Store) openTree(fresh bool) (meta tree.Meta, adopted bool, err error) {
 	s.tree, err = tree.Open(tree.Options{FS: s.opts.FS, Path: filepath.Join(s.opts.Dir, treeName), Logger: s.log, ObserveCommit: s.opts.ObserveCheckpoint})
 	if err != nil {
-		if errors.Is(err, tree.ErrDamaged) {
+		switch {
+		case errors.Is(err, tree.ErrDamaged):
 			err = damage(err)
+		case errors.Is(err, tree.ErrForeign):
+			err = fmt.Errorf("%w: %w; use another directory", ErrForeign, err)
 		}
 		return meta, false, err
 	}

@@ -28,6 +28,12 @@ func newCheckCommand(p process) *cobra.Command {
 		Long: `Check the log and the tree in a data directory, read everything and change
 nothing. A server that has the directory open must be stopped before.
 
+It finds damage to the structure of tree.db and to the form of its records, and
+every frame of the log that is missing or has a wrong checksum. It does not find
+a flipped bit inside a value stored in tree.db: against that help a file system
+with checksums, and the printed hash, compared with an earlier one of the same
+revision and compact revision.
+
 The verdict is one line: OK, or DAMAGED and the findings. A torn last record in
 the log is what a power cut leaves; it was promised to nobody and is no damage.
 

@@ -20,18 +20,18 @@ import (
 
 // clientOptions say how to reach a running server.
 type clientOptions struct {
-	endpoint          []etcdapi.ListenURL
+	endpoint          etcdapi.ListenURL
 	caFile            string
 	certFile, keyFile string
 }
 
 func defaultClientOptions() clientOptions {
 	// Where tarn serve listens without settings.
-	return clientOptions{endpoint: defaultServeOptions().listenClient}
+	return clientOptions{endpoint: defaultServeOptions().listenClient[0]}
 }
 
 func (o *clientOptions) register(fs *pflag.FlagSet) {
-	fs.Var(urlsValue(&o.endpoint), "endpoint", "client URL of the server: http://, https://, unix:// or unixs://")
+	fs.Var(urlValue(&o.endpoint), "endpoint", "client URL of the server: http://, https://, unix:// or unixs://")
 	fs.Var(stringValue(&o.caFile, "file", validPEM), "cacert", "authorities to check the server's certificate against, PEM (default: the system's)")
 	fs.Var(stringValue(&o.certFile, "file", validPEM), "cert", "certificate to show the server, PEM")
 	fs.Var(stringValue(&o.keyFile, "file", validPEM), "key", "key of the certificate, PEM")
@@ -46,14 +46,7 @@ type client struct {
 
 // dial prepares a client. Nothing is sent yet. An error is one of the settings.
 func (o *clientOptions) dial() (*client, error) {
-	if len(o.endpoint) != 1 {
-		return nil, fmt.Errorf("--endpoint takes exactly one URL, not %d", len(o.endpoint))
-	}
-	u := o.endpoint[0]
-	network := "tcp"
-	if isSocket(u) {
-		network = "unix"
-	}
+	u := o.endpoint
 	creds, scheme := insecure.NewCredentials(), "http"
 	var tlsConfig *tls.Config
 	if u.Secure() {
@@ -64,13 +57,9 @@ func (o *clientOptions) dial() (*client, error) {
 		creds, scheme = credentials.NewTLS(tlsConfig), "https"
 	}
 	dialer := func(ctx context.Context, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, u.Addr)
+		return dialURL(ctx, u)
 	}
-	// The host in the target is what the server's certificate has to be for.
-	host := u.Addr
-	if isSocket(u) {
-		host = "localhost"
-	}
+	host := hostOf(u)
 	conn, err := grpc.NewClient("passthrough:///"+host, grpc.WithTransportCredentials(creds), grpc.WithContextDialer(dialer))
 	if err != nil {
 		return nil, fmt.Errorf("--endpoint %s: %w", u, err)
@@ -80,6 +69,23 @@ func (o *clientOptions) dial() (*client, error) {
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer(ctx, "") },
 	}
 	return &client{ClientConn: conn, pages: &http.Client{Transport: transport}, pageURL: scheme + "://" + host}, nil
+}
+
+// dialURL connects to a server without saying anything.
+func dialURL(ctx context.Context, u etcdapi.ListenURL) (net.Conn, error) {
+	network := "tcp"
+	if isSocket(u) {
+		network = "unix"
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, u.Addr)
+}
+
+// hostOf is what the server's certificate has to be for, with the port.
+func hostOf(u etcdapi.ListenURL) string {
+	if isSocket(u) {
+		return "localhost"
+	}
+	return u.Addr
 }
 
 func (c *client) close() {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -19,8 +21,16 @@ type configEntry struct {
 // for a comma-separated value. Every mistake in the file is reported, with its
 // line.
 func parseConfigFile(path string, text []byte, flags *pflag.FlagSet) ([]configEntry, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	var doc, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	err := decoder.Decode(&doc)
+	if err == nil {
+		err = decoder.Decode(&more)
+	}
+	switch {
+	case err == nil:
+		return nil, fmt.Errorf(`configuration file %s, line %d: a second document begins there; remove the line "---"`, path, more.Line)
+	case !errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("configuration file %s is not YAML: %w", path, err)
 	}
 	if doc.Kind == 0 || isNull(doc.Content[0]) {

@@ -33,7 +33,7 @@ const (
 // there to the log and the tree. A package without an entry has the one of the
 // nearest directory above, and can always import what is below that directory.
 var mayImport = map[string][]string{
-	"cmd":           {"store", "store/etcdapi", "store/migrate", "zfs", "zfs/eviction", "systemd"},
+	"cmd":           {"store", "store/etcdapi", "store/migrate", "store/vfs", "zfs", "zfs/eviction", "systemd"},
 	"store/etcdapi": {"store"},
 	"store/migrate": {"store", "store/wal", "store/tree", "store/vfs"},
 	"zfs":           {},

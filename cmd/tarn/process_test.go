@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +16,9 @@ import (
 // child is tarn in a process of its own.
 type child struct {
 	*exec.Cmd
-	url   string
-	lines chan string // of its log; closed at its end
+	url    string
+	stderr io.Closer   // the reading end of its log
+	lines  chan string // of its log; closed at its end
 }
 
 var servingLine = regexp.MustCompile(`msg="serving clients".* address=(\S+)`)
@@ -35,6 +37,7 @@ func startChild(t *testing.T, args ...string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.stderr = stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -119,5 +122,28 @@ func TestProcessKilled(t *testing.T) {
 	c = startChild(t, "--data-dir="+dir)
 	if v := get(t, (&running{url: c.url}).client(t), "key"); v != "value" {
 		t.Errorf("after the kill the value is %q", v)
+	}
+}
+
+// A server goes on when the reader of its log is gone.
+func TestProcessLogReaderGone(t *testing.T) {
+	c := startChild(t, "--data-dir="+filepath.Join(t.TempDir(), "data"))
+	if err := c.stderr.Close(); err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, c.url+"/debug/log-level", strings.NewReader("debug"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req) // which logs a line
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if err := put(t, (&running{url: c.url}).client(t), "key", "value"); err != nil {
+		t.Error(err)
+	}
+	if _, code := c.end(t, syscall.SIGTERM); code != exitOK {
+		t.Errorf("exit code %d", code)
 	}
 }

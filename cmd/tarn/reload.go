@@ -17,6 +17,10 @@ func (s *serving) reloadLogLevel() {
 		s.log.Error("SIGHUP: the log level stays as it is", "error", err)
 		return
 	}
+	if level == s.level.Level() {
+		s.log.Info("SIGHUP: the log level is as the configuration file has it", "level", levelName(level))
+		return
+	}
 	s.level.Set(level)
 	s.log.Log(context.Background(), max(level, slog.LevelInfo), "SIGHUP: the log level is set", "level", levelName(level))
 }

@@ -22,6 +22,7 @@ func execute(ctx context.Context, p process) int {
 	root.SetArgs(p.args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
+	addCobraCommands(root)
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
 	if err != nil && !(errors.As(err, &exit) && exit.told) {
@@ -55,6 +56,40 @@ Commands list their own in their help.`,
 	return root
 }
 
+// addCobraCommands adds cobra's own commands, help and completion, and makes them
+// refuse wrong arguments as the others do. The root's output must be set.
+func addCobraCommands(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = helpTopic
+		case "completion":
+			c.Args = unknownCommand
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			for _, shell := range c.Commands() {
+				shell.Args = exactArgs(0)
+			}
+		}
+	}
+}
+
+// helpTopic refuses to explain a command that does not exist.
+func helpTopic(cmd *cobra.Command, args []string) error {
+	topic, rest, err := cmd.Root().Find(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	if topic.HasSubCommands() {
+		return unknownCommand(topic, rest)
+	}
+	return withExit(exitUsage, fmt.Errorf("%s has no command %q", topic.CommandPath(), rest[0]))
+}
+
 // unknownCommand refuses arguments of the root command: they are misspelled commands.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -66,7 +101,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	err := fmt.Errorf("there is no command %q%s; tarn --help lists the commands", args[0], didYouMean(args[0], names))
+	err := fmt.Errorf("there is no command %q%s; %s --help lists the commands", args[0], didYouMean(args[0], names), cmd.CommandPath())
 	return withExit(exitUsage, err)
 }
 

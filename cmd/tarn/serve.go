@@ -41,8 +41,8 @@ SIGHUP reads log-level from the configuration file again. PUT of a level to
 
 Exit codes: 0 stopped by a signal, 1 failed (an address is taken, for example),
 2 the settings are not valid, 3 another process has the data directory, 4 the
-data directory is not the one that --store-id or --dataset names, 5 the data
-directory is damaged, 6 a write or sync failed for good while serving.`,
+data directory is not the one that --store-id or --dataset names, or is etcd's, 5
+the data directory is damaged, 6 a write or sync failed for good while serving.`,
 		Args: exactArgs(0),
 	}
 	opts.register(cmd.Flags())
@@ -52,6 +52,9 @@ directory is damaged, 6 a write or sync failed for good while serving.`,
 		if err != nil {
 			return err
 		}
+		// A reader of the log that is gone must not take the server with it.
+		signal.Ignore(syscall.SIGPIPE)
+		defer signal.Reset(syscall.SIGPIPE)
 		hup := make(chan os.Signal, 1)
 		signal.Notify(hup, syscall.SIGHUP)
 		defer signal.Stop(hup)
@@ -91,18 +94,22 @@ func (s *serving) run(ctx context.Context, hup <-chan os.Signal) error {
 		return withExit(exitUsage, err)
 	}
 	s.sayWhatIsOdd()
-	if s.opts.dataset != "" {
-		if err := checkDataset(s.opts.dataDir, s.opts.dataset, mountinfoPath); err != nil {
-			return withExit(exitRefused, err)
-		}
+	if err := s.checkDataDir(); err != nil {
+		return err
+	}
+	s.sayWhatIsOddInDir()
+	// The sockets before the store: a start that fails for an address leaves no
+	// store behind.
+	sockets, err := s.listen()
+	if err != nil {
+		return err
 	}
 	durations := etcdapi.NewDurations()
-	// The store before the sockets: of two servers for one directory the second
-	// then says that, and not that an address is taken.
 	if s.store, err = s.open(s.storeOptions(durations)); err != nil {
+		sockets.close()
 		return s.openError(err)
 	}
-	err = s.serve(ctx, hup, s.apiConfig(tlsConfig, durations))
+	err = s.serve(ctx, hup, sockets, s.apiConfig(tlsConfig, durations))
 	if closeErr := s.store.Close(); closeErr != nil {
 		err = errors.Join(err, withExit(exitStoreFailed, fmt.Errorf("close the store in %s: %w", s.opts.dataDir, closeErr)))
 	}
@@ -118,8 +125,10 @@ func (s *serving) openError(err error) error {
 	switch {
 	case errors.Is(err, store.ErrInUse):
 		return withExit(exitInUse, err)
-	case errors.Is(err, store.ErrForeign):
+	case errors.Is(err, store.ErrForeign) && s.opts.storeID != "":
 		return withExit(exitRefused, fmt.Errorf("%w (--store-id is from the %s)", err, s.from.of("store-id")))
+	case errors.Is(err, store.ErrForeign):
+		return withExit(exitRefused, err)
 	case errors.Is(err, store.ErrDamaged):
 		return withExit(exitDamaged, err)
 	default:
@@ -129,19 +138,17 @@ func (s *serving) openError(err error) error {
 
 // serve runs everything that uses the open store, and returns after all of it
 // has ended.
-func (s *serving) serve(ctx context.Context, hup <-chan os.Signal, cfg etcdapi.Config) error {
+func (s *serving) serve(ctx context.Context, hup <-chan os.Signal, sockets *listeners, cfg etcdapi.Config) error {
 	var err error
 	if s.api, err = etcdapi.New(cfg); err != nil {
+		sockets.close()
 		return err
 	}
 	var background sync.WaitGroup
 	ctx, cancel := context.WithCancel(ctx)
 	defer background.Wait()
 	defer cancel()
-	failed, err := s.listen(&background)
-	if err != nil {
-		return errors.Join(err, s.stopAPI())
-	}
+	failed := s.serveOn(sockets, &background)
 	background.Go(func() {
 		(&autoCompactor{store: s.store, keep: s.keep, log: s.log}).run(ctx)
 	})
@@ -159,50 +166,6 @@ func (s *serving) serve(ctx context.Context, hup <-chan os.Signal, cfg etcdapi.C
 			return errors.Join(withExit(exitStoreFailed, err), s.stopAPI())
 		}
 	}
-}
-
-// listen opens all listeners, or none, and serves on them in the background.
-// The channel gets the errors of listeners that fail later.
-func (s *serving) listen(background *sync.WaitGroup) (<-chan error, error) {
-	var clients, metrics []*etcdapi.Listener
-	for _, part := range []struct {
-		urls []etcdapi.ListenURL
-		to   *[]*etcdapi.Listener
-		flag string
-	}{{s.opts.listenClient, &clients, "listen-client-urls"}, {s.opts.listenMetrics, &metrics, "listen-metrics-urls"}} {
-		for _, u := range part.urls {
-			l, err := etcdapi.Listen(u)
-			if err != nil {
-				for _, open := range append(clients, metrics...) {
-					open.Close()
-				}
-				return nil, fmt.Errorf("--%s (from the %s): %w", part.flag, s.from.of(part.flag), err)
-			}
-			*part.to = append(*part.to, l)
-		}
-	}
-	failed := make(chan error, len(clients)+len(metrics))
-	start := func(serve func(net.Listener) error, l *etcdapi.Listener) {
-		background.Go(func() {
-			if err := serve(l); err != nil {
-				failed <- err
-			}
-		})
-	}
-	var addrs []net.Addr
-	for _, l := range clients {
-		addrs = append(addrs, l.Addr())
-		start(s.api.Serve, l)
-		s.log.Info("serving clients", "url", l.URL.String(), "address", l.Addr().String())
-	}
-	for _, l := range metrics {
-		start(s.api.ServeMetrics, l)
-		s.log.Info("serving metrics", "url", l.URL.String(), "address", l.Addr().String())
-	}
-	if s.ready != nil {
-		s.ready(addrs)
-	}
-	return failed, nil
 }
 
 func (s *serving) stopAPI() error {

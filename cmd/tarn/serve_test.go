@@ -109,7 +109,7 @@ func (r *running) end(t *testing.T) error {
 
 func (r *running) client(t *testing.T) *client {
 	t.Helper()
-	o := clientOptions{endpoint: mustURLs(t, r.url)}
+	o := clientOptions{endpoint: mustURLs(t, r.url)[0]}
 	c, err := o.dial()
 	if err != nil {
 		t.Fatal(err)
@@ -332,6 +332,23 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+func TestAlarmAdvice(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		inUse, quota int64
+		want         string
+	}{
+		{"quota", 96, 100, "because the quota is used up"},
+		{"disk", 10, 100, "the file system of the data directory is nearly full"},
+		{"disk, no quota", 10, -1, "the file system of the data directory is nearly full"},
+	} {
+		r := statusReport{InUseBytes: tt.inUse, QuotaBytes: tt.quota, Alarms: []string{"NOSPACE"}}
+		if page := r.page(); !strings.Contains(page, tt.want) {
+			t.Errorf("%s: the page lacks %q:\n%s", tt.name, tt.want, page)
+		}
+	}
+}
+
 func TestStatusNobodyThere(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	code, _, errs := tarn(t, nil, "status", "--endpoint=unix://"+socket)
@@ -351,7 +368,7 @@ func TestServeListeners(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", name, code, errs)
 		}
 	}
-	c, err := (&clientOptions{endpoint: o.listenMetrics}).dial()
+	c, err := (&clientOptions{endpoint: o.listenMetrics[0]}).dial()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,8 +388,12 @@ func TestLogLevelReload(t *testing.T) {
 	r := start(t, o, sources{})
 	r.hup <- syscall.SIGHUP
 	r.hup <- syscall.SIGHUP // taken only after the first one is done
+	r.hup <- syscall.SIGHUP
 	if l := levelName(r.level.Level()); l != "warn" {
 		t.Errorf("after SIGHUP the level is %s", l)
+	}
+	if n := strings.Count(r.log.String(), "SIGHUP"); n != 1 {
+		t.Errorf("the same level again is told: %s", r.log)
 	}
 	if err := os.WriteFile(o.configFile, []byte("log-level: debug\nnmae: x\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -404,6 +425,7 @@ func TestServeWarnings(t *testing.T) {
 		want   string
 	}{
 		{"exposed", func(o *serveOptions) { o.listenClient = mustURLs(t, "http://0.0.0.0:2379") }, "ANYONE WHO REACHES"},
+		{"log may be missing", func(o *serveOptions) { o.allowMissingLog = true }, "--allow-missing-log"},
 		{"exposed with TLS", func(o *serveOptions) { o.listenClient = mustURLs(t, "https://0.0.0.0:2379") }, "need no certificate"},
 		{"certificate without use", func(o *serveOptions) { o.tls.certFile = "x" }, "served without TLS"},
 		{"ignored", func(o *serveOptions) { o.toleratedSettings["snapshot-count"] = true }, "snapshot-count"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -33,10 +34,12 @@ func (o *serveOptions) registerData(fs *pflag.FlagSet) {
 		"YAML file with settings: keys are flag names without the dashes")
 	fs.Var(stringValue(&o.dataDir, "dir", "the path of a directory"), "data-dir",
 		"directory of the data; made if it is missing")
-	fs.Var(stringValue(&o.storeID, "id", "the 32 hex digits that tarn check prints"), "store-id",
+	fs.Var(storeIDValue(&o.storeID), "store-id",
 		"refuse to serve if the directory is empty or holds a store with another ID")
 	fs.Var(stringValue(&o.dataset, "dataset", "a ZFS dataset such as tank/tarn"), "dataset",
 		"refuse to serve if the directory is not on this mounted ZFS dataset")
+	boolFlag(fs, &o.allowMissingLog, "allow-missing-log",
+		"start from a tree.db whose log is missing, as in a restored snapshot; what was only in the log is gone")
 	fs.Var(byteSizeValue(&o.checkpointBytes, 1<<10, ""), "checkpoint-bytes",
 		"changes in the log that cause a checkpoint")
 	fs.Var(durationValue(&o.checkpointAge, time.Second), "checkpoint-age",
@@ -49,11 +52,11 @@ func (o *serveOptions) registerData(fs *pflag.FlagSet) {
 
 func (o *serveOptions) registerNetwork(fs *pflag.FlagSet) {
 	fs.Var(stringValue(&o.name, "name", "a word"), "name", "name of this server in the member list")
-	fs.Var(urlsValue(&o.listenClient), "listen-client-urls",
+	fs.Var(urlsValue(&o.listenClient, "listen", validListenURLs), "listen-client-urls",
 		"where to serve clients: http://, https://, unix:// or unixs://, comma-separated")
-	fs.Var(urlsValue(&o.advertiseClient), "advertise-client-urls",
+	fs.Var(urlsValue(&o.advertiseClient, "advertised", validAdvertised), "advertise-client-urls",
 		"URLs in the member list; clients that ask for it connect there (default: where clients are served)")
-	fs.Var(urlsValue(&o.listenMetrics), "listen-metrics-urls",
+	fs.Var(urlsValue(&o.listenMetrics, "listen", validListenURLs), "listen-metrics-urls",
 		"where to serve /metrics, /health, /livez and /readyz alone")
 	fs.Var(durationValue(&o.keepAliveMinTime, 0), "grpc-keepalive-min-time",
 		"shortest time between two pings of a client; one that pings more often is disconnected")
@@ -78,6 +81,19 @@ func (o *serveOptions) registerLogs(fs *pflag.FlagSet) {
 	fs.Var(choiceValue(&o.metrics, metricsBasic, metricsExtensive), "metrics",
 		"extensive adds a histogram of handling times per method")
 	boolFlag(fs, &o.enablePprof, "enable-pprof", "serve profiles of this process below /debug/pprof/")
+}
+
+// storeIDValue takes the ID of a store.
+func storeIDValue(p *string) pflag.Value {
+	return &value[string]{p, "id", "the 32 hex digits that tarn check prints",
+		func(s string) (string, error) {
+			id, err := hex.DecodeString(s)
+			if err != nil || len(id) != 16 {
+				return "", errNotValid
+			}
+			return hex.EncodeToString(id), nil
+		},
+		func(s string) string { return s }}
 }
 
 // boolFlag adds a flag that needs no value.

@@ -20,6 +20,7 @@ type serveOptions struct {
 	dataDir           string
 	storeID           string
 	dataset           string
+	allowMissingLog   bool
 	listenClient      []etcdapi.ListenURL
 	advertiseClient   []etcdapi.ListenURL
 	listenMetrics     []etcdapi.ListenURL

@@ -15,11 +15,8 @@ import (
 // configuration that the settings ask for.
 func (s *serving) validate() (*tls.Config, error) {
 	o := &s.opts
-	if len(o.listenClient) == 0 {
-		return nil, &settingError{"listen-client-urls", "", s.from.of("listen-client-urls"), &invalidValue{errNotValid, validURLs}}
-	}
-	if o.dataDir == "" {
-		return nil, &settingError{"data-dir", "", s.from.of("data-dir"), errors.New("a directory is needed")}
+	if err := canBeDir(o.dataDir); err != nil {
+		return nil, &settingError{"data-dir", o.dataDir, s.from.of("data-dir"), err}
 	}
 	if o.maxRequestBytes > math.MaxInt32-1<<20 {
 		return nil, &settingError{"max-request-bytes", exactBytes(o.maxRequestBytes), s.from.of("max-request-bytes"),
@@ -40,6 +37,7 @@ func (s *serving) storeOptions(d *etcdapi.Durations) store.Options {
 		Dir:               o.dataDir,
 		Logger:            s.log,
 		ExpectID:          o.storeID,
+		AllowMissingLog:   o.allowMissingLog,
 		Quota:             o.quota,
 		CheckpointBytes:   o.checkpointBytes,
 		CheckpointAge:     o.checkpointAge,
@@ -83,11 +81,15 @@ func (s *serving) sayWhatIsOdd() {
 	for _, u := range o.listenClient {
 		if exposed(u) && !u.Secure() {
 			s.log.Warn("ANYONE WHO REACHES THIS ADDRESS CAN READ AND CHANGE EVERYTHING, Kubernetes secrets included: "+
-				"use https:// with --client-cert-auth, or listen at 127.0.0.1 or a unix socket", "url", u.String())
-		} else if exposed(u) && !o.tls.clientCertAuth {
+				"use https:// with --trusted-ca-file, or listen at 127.0.0.1 or a unix socket", "url", u.String())
+		} else if exposed(u) && o.tls.trustedCAFile == "" {
 			s.log.Warn("clients need no certificate: anyone who reaches this address can read and change everything; "+
-				"set --client-cert-auth and --trusted-ca-file", "url", u.String())
+				"set --trusted-ca-file to demand one", "url", u.String())
 		}
+	}
+	if o.allowMissingLog {
+		s.log.Warn("--allow-missing-log is set: a log that got lost would not be noticed; take the setting away after this start",
+			"from", s.from.of("allow-missing-log"))
 	}
 	if o.tls.certFile != "" && !slices.ContainsFunc(o.listenClient, etcdapi.ListenURL.Secure) {
 		s.log.Warn("--cert-file is set and no client URL begins with https:// or unixs://: clients are served without TLS")

@@ -33,11 +33,11 @@ func (o *tlsOptions) register(fs *pflag.FlagSet) {
 		"certificate of the server, PEM; a replaced file is noticed")
 	fs.Var(stringValue(&o.keyFile, "file", validPEM), "key-file", "key of the certificate, PEM")
 	fs.Var(stringValue(&o.trustedCAFile, "file", validPEM), "trusted-ca-file",
-		"authorities that may issue clients' certificates, PEM")
-	boolFlag(fs, &o.clientCertAuth, "client-cert-auth", "demand a certificate from clients")
+		"demand a certificate of these authorities, PEM, from every client")
+	boolFlag(fs, &o.clientCertAuth, "client-cert-auth", "demand a certificate from every client; needs --trusted-ca-file, which alone does the same")
 	fs.Var(choiceValue(&o.minVersion, tls12, tls13), "tls-min-version", "oldest TLS version to speak")
-	fs.Var(namesValue(&o.cipherSuites, "Go's names of TLS 1.2 suites, separated by commas"), "cipher-suites",
-		"TLS 1.2 cipher suites to offer, comma-separated (default: Go's choice)")
+	fs.Var(namesValue(&o.cipherSuites, "Go's names of suites, separated by commas"), "cipher-suites",
+		"cipher suites to offer with TLS 1.2, comma-separated (default: Go's choice)")
 }
 
 const validPEM = "the path of a PEM file"
@@ -45,16 +45,7 @@ const validPEM = "the path of a PEM file"
 // config is the TLS configuration for a server that listens at these URLs; nil
 // if none of them speaks TLS.
 func (o *tlsOptions) config(urls []etcdapi.ListenURL, log *slog.Logger) (*tls.Config, error) {
-	switch secure := slices.ContainsFunc(urls, etcdapi.ListenURL.Secure); {
-	case !secure && o.clientCertAuth:
-		// Somebody believes that strangers are kept out.
-		return nil, errors.New("--client-cert-auth has no effect: no URL to listen at begins with https:// or unixs://")
-	case !secure:
-		return nil, nil
-	case o.certFile == "" || o.keyFile == "":
-		return nil, errors.New("URLs with https:// or unixs:// need --cert-file and --key-file")
-	}
-	config, err := etcdapi.TLSFiles{
+	files := etcdapi.TLSFiles{
 		CertFile:       o.certFile,
 		KeyFile:        o.keyFile,
 		TrustedCAFile:  o.trustedCAFile,
@@ -62,7 +53,25 @@ func (o *tlsOptions) config(urls []etcdapi.ListenURL, log *slog.Logger) (*tls.Co
 		MinVersion:     string(o.minVersion),
 		CipherSuites:   o.cipherSuites,
 		Logger:         log,
-	}.Config()
+	}
+	const noEffect = "--%s has no effect: no URL to listen at begins with https:// or unixs://"
+	secure := slices.ContainsFunc(urls, etcdapi.ListenURL.Secure)
+	switch {
+	// Somebody believes that strangers are kept out.
+	case !secure && o.clientCertAuth:
+		return nil, fmt.Errorf(noEffect, "client-cert-auth")
+	case !secure && o.trustedCAFile != "":
+		return nil, fmt.Errorf(noEffect, "trusted-ca-file")
+	case secure && (o.certFile == "" || o.keyFile == ""):
+		return nil, errors.New("URLs with https:// or unixs:// need --cert-file and --key-file")
+	case !secure:
+		// What can be checked is: a mistake should not wait for the day of the first https://.
+		if err := files.Validate(); err != nil {
+			return nil, fmt.Errorf("TLS settings: %w", err)
+		}
+		return nil, nil
+	}
+	config, err := files.Config()
 	if err != nil {
 		return nil, fmt.Errorf("TLS settings: %w", err)
 	}

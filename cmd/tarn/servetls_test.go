@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -84,24 +85,46 @@ func (a *authority) issue(t *testing.T, name string, use x509.ExtKeyUsage) {
 }
 
 func TestServeTLS(t *testing.T) {
+	t.Run("client-cert-auth", func(t *testing.T) { testServeTLS(t, true) })
+	t.Run("trusted-ca-file alone", func(t *testing.T) { testServeTLS(t, false) })
+}
+
+func testServeTLS(t *testing.T, certAuth bool) {
 	a := newAuthority(t)
 	a.issue(t, "server", x509.ExtKeyUsageServerAuth)
 	a.issue(t, "client", x509.ExtKeyUsageClientAuth)
 	o := testOptions(t)
 	o.listenClient = mustURLs(t, "https://127.0.0.1:0")
 	o.tls = tlsOptions{certFile: a.path("server.crt"), keyFile: a.path("server.key"),
-		trustedCAFile: a.path("ca.crt"), clientCertAuth: true, minVersion: tls13}
+		trustedCAFile: a.path("ca.crt"), clientCertAuth: certAuth, minVersion: tls13}
 	r := start(t, o, nil)
+	plain := start(t, testOptions(t), nil)
 
 	ca, cert := "--cacert="+a.path("ca.crt"), []string{"--cert=" + a.path("client.crt"), "--key=" + a.path("client.key")}
+	wrongUse := []string{"--cert=" + a.path("server.crt"), "--key=" + a.path("server.key")}
 	status := []string{"status", "--endpoint=" + r.url}
 	if code, out, errs := tarn(t, nil, append(status, append(cert, ca)...)...); code != exitOK {
 		t.Errorf("TLS-3 with a client certificate: exit code %d: %s%s", code, out, errs)
 	}
-	if code, _, errs := tarn(t, nil, append(status, ca)...); code != exitFailed {
-		t.Errorf("TLS-3 without a client certificate: exit code %d: %s", code, errs)
-	}
-	if code, _, errs := tarn(t, nil, append(status, cert...)...); code != exitFailed {
-		t.Errorf("a server that the client has no reason to trust: exit code %d: %s", code, errs)
+	const answers = "a server answers there"
+	for _, tt := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"TLS-3 without a client certificate", append(status, ca), []string{answers, "TLS failed", "--cert and --key"}},
+		{"TLS-3 wrong use", append(status, append(wrongUse, ca)...), []string{answers, "it does not accept the certificate"}},
+		{"a server without reason to trust it", append(status, cert...), []string{answers, "TLS failed", "--cacert"}},
+		{"another authority", append(status, append(cert, "--cacert="+newAuthority(t).path("ca.crt"))...), []string{answers, "is not from the authorities in"}},
+		{"another name", []string{"status", ca, "--endpoint=" + strings.Replace(r.url, "127.0.0.1", "localhost", 1)}, []string{answers, "a name in --endpoint"}},
+		{"http to https", []string{"status", "--endpoint=" + strings.Replace(r.url, "https", "http", 1)}, []string{answers, "it speaks TLS", "https://"}},
+		{"https to http", []string{"status", "--endpoint=" + strings.Replace(plain.url, "http", "https", 1)}, []string{answers, "does not speak TLS", "http://"}},
+	} {
+		code, _, errs := tarn(t, nil, tt.args...)
+		for _, want := range tt.want {
+			if code != exitFailed || !strings.Contains(errs, want) {
+				t.Errorf("%s: exit code %d, and the message should have %q: %s", tt.name, code, want, errs)
+			}
+		}
 	}
 }

@@ -159,12 +159,14 @@ func (l *layers) set(f *pflag.Flag, v string, from source) error {
 
 // check tells whether f could have the value v, and leaves f as it is.
 func (l *layers) check(f *pflag.Flag, v string, from source) error {
-	now := f.Value.String()
-	err := f.Value.Set(v)
-	if err == nil {
-		return f.Value.Set(now)
+	checked, ok := f.Value.(interface{ Check(string) error })
+	if !ok {
+		return nil // a setting that is ignored
 	}
-	return &settingError{f.Name, v, from, err}
+	if err := checked.Check(v); err != nil {
+		return &settingError{f.Name, v, from, err}
+	}
+	return nil
 }
 
 // unknownEnv are the variables with Tarn's prefix that no flag of any command has.

@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc/codes"
-	grpcstatus "google.golang.org/grpc/status"
 )
 
 // statusOptions are the settings of tarn status.
@@ -69,9 +67,9 @@ func runStatus(ctx context.Context, opts statusOptions, out io.Writer) error {
 	defer cancel()
 	r, err := askStatus(ctx, c)
 	if err != nil {
-		return fmt.Errorf("ask %s for its status: %w", opts.endpoint[0], explain(err))
+		return fmt.Errorf("ask %s for its status: %w", opts.endpoint, opts.explain(context.WithoutCancel(ctx), err))
 	}
-	r.Endpoint = opts.endpoint[0].String()
+	r.Endpoint = opts.endpoint.String()
 	if opts.output == outputJSON {
 		err = json.NewEncoder(out).Encode(r)
 	} else {
@@ -101,18 +99,6 @@ type statusReport struct {
 	Watchers        *int64   `json:"watchers,omitempty"`
 	SlowWatchers    *int64   `json:"slowWatchers,omitempty"`
 	Alarms          []string `json:"alarms"`
-}
-
-// explain puts what a gRPC error means for a person before its text.
-func explain(err error) error {
-	switch s := grpcstatus.Convert(err); s.Code() {
-	case codes.Unavailable:
-		return fmt.Errorf("no server is reachable there (%s); start one with tarn serve, or name its URL with --endpoint", s.Message())
-	case codes.DeadlineExceeded:
-		return fmt.Errorf("no answer in time (%s); try a longer --timeout, and look at the server's log", s.Message())
-	default:
-		return err
-	}
 }
 
 func askStatus(ctx context.Context, c *client) (*statusReport, error) {
@@ -197,15 +183,27 @@ func (r *statusReport) page() string {
 		line("alarms", "none")
 	}
 	for _, a := range r.Alarms {
-		line("ALARM", "%s%s", a, alarmAdvice[a])
+		line("ALARM", "%s%s", a, r.alarmAdvice(a))
 	}
 	return b.String()
 }
 
-// alarmAdvice is what to do about an alarm, by its name in the API.
-var alarmAdvice = map[string]string{
-	"NOSPACE": ": writes are refused; delete or compact, free space on the disk, or raise --quota-backend-bytes",
-	"CORRUPT": ": writes are refused; stop the server and run tarn check on its data directory",
+// alarmAdvice is what an alarm means and what to do about it, by its name in the API.
+func (r *statusReport) alarmAdvice(name string) string {
+	switch name {
+	case "NOSPACE":
+		// The server clears its own alarm once a twentieth of the quota is free.
+		if r.QuotaBytes > 0 && r.InUseBytes >= r.QuotaBytes-r.QuotaBytes/20 {
+			return ": puts are refused because the quota is used up; delete and compact, or raise --quota-backend-bytes"
+		}
+		return ": puts are refused, and not because of the quota: the file system of the data directory is nearly full, " +
+			"or a client raised the alarm; make room in the file system, or delete and compact; " +
+			"etcdctl alarm disarm clears what a client raised"
+	case "CORRUPT":
+		return ": writes are refused; stop the server and run tarn check on its data directory"
+	default:
+		return ""
+	}
 }
 
 func numberOrUnknown(n *int64) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -10,7 +11,12 @@ import (
 	"github.com/tarn-kv/tarn/store/etcdapi"
 )
 
-const validURLs = "URLs such as http://127.0.0.1:2379, https://0.0.0.0:2379 or unix:///run/tarn/tarn.sock, separated by commas"
+// What can be given where URLs are.
+const (
+	validListenURLs = "URLs such as http://127.0.0.1:2379, https://0.0.0.0:2379 or unix:///run/tarn/tarn.sock, separated by commas"
+	validAdvertised = "URLs that clients can connect to, such as https://10.0.0.5:2379, separated by commas"
+	validEndpoint   = "one URL such as http://127.0.0.1:2379, https://10.0.0.5:2379 or unix:///run/tarn/tarn.sock"
+)
 
 // Kinds of values that a configuration file may give as lists.
 const (
@@ -24,11 +30,30 @@ func takesList(f *pflag.Flag) bool {
 	return kind == kindURLs || kind == kindNames || kind == kindIgnored
 }
 
-// urlsValue takes a comma-separated list of URLs, as etcd's flags do.
-func urlsValue(p *[]etcdapi.ListenURL) pflag.Value {
-	return &value[[]etcdapi.ListenURL]{p, kindURLs, validURLs, parseURLs, func(list []etcdapi.ListenURL) string {
-		return strings.Join(urlTexts(list), ",")
-	}}
+// urlsValue takes a comma-separated list of URLs, as etcd's flags do. what says
+// in an error which sort of URL is wrong.
+func urlsValue(p *[]etcdapi.ListenURL, what, valid string) pflag.Value {
+	return &value[[]etcdapi.ListenURL]{p, kindURLs, valid,
+		func(s string) ([]etcdapi.ListenURL, error) {
+			list, err := parseURLs(s)
+			if err != nil && err != errNotValid {
+				err = fmt.Errorf("%s %w", what, err)
+			}
+			return list, err
+		},
+		func(list []etcdapi.ListenURL) string { return strings.Join(urlTexts(list), ",") }}
+}
+
+// urlValue takes exactly one URL.
+func urlValue(p *etcdapi.ListenURL) pflag.Value {
+	return &value[etcdapi.ListenURL]{p, "url", validEndpoint,
+		func(s string) (etcdapi.ListenURL, error) {
+			if n := len(splitList(s)); n != 1 {
+				return etcdapi.ListenURL{}, fmt.Errorf("exactly one URL is needed, not %d", n)
+			}
+			return etcdapi.ParseListenURL(s)
+		},
+		etcdapi.ListenURL.String}
 }
 
 func urlTexts(list []etcdapi.ListenURL) []string {
@@ -48,13 +73,22 @@ func parseURLs(s string) ([]etcdapi.ListenURL, error) {
 		}
 		list = append(list, u)
 	}
+	if len(list) == 0 {
+		return nil, errNotValid
+	}
 	return list, nil
 }
 
 // namesValue takes a comma-separated list of words.
 func namesValue(p *[]string, valid string) pflag.Value {
 	return &value[[]string]{p, kindNames, valid,
-		func(s string) ([]string, error) { return splitList(s), nil },
+		func(s string) ([]string, error) {
+			list := splitList(s)
+			if len(list) == 0 {
+				return nil, errNotValid
+			}
+			return list, nil
+		},
 		func(list []string) string { return strings.Join(list, ",") }}
 }
 

@@ -21,12 +21,27 @@ type value[T any] struct {
 }
 
 func (v *value[T]) Set(text string) error {
-	parsed, err := v.parse(strings.TrimSpace(text))
-	if err != nil {
-		return &invalidValue{reason: err, valid: v.valid}
+	parsed, err := v.read(text)
+	if err == nil {
+		*v.p = parsed
 	}
-	*v.p = parsed
-	return nil
+	return err
+}
+
+// Check is Set without setting.
+func (v *value[T]) Check(text string) error {
+	_, err := v.read(text)
+	return err
+}
+
+func (v *value[T]) read(text string) (parsed T, err error) {
+	if text = strings.TrimSpace(text); text == "" {
+		return parsed, &invalidValue{reason: errEmpty, valid: v.valid}
+	}
+	if parsed, err = v.parse(text); err != nil {
+		return parsed, &invalidValue{reason: err, valid: v.valid}
+	}
+	return parsed, nil
 }
 
 func (v *value[T]) String() string {
@@ -50,6 +65,10 @@ func (e *invalidValue) Error() string {
 	}
 	return fmt.Sprintf("%v; valid: %s", e.reason, e.valid)
 }
+
+// errEmpty is returned for a setting that is given and says nothing: with --store-id,
+// --trusted-ca-file or --cors that would switch a protection off without a word.
+var errEmpty = errors.New("it is empty; leave the setting out for the default")
 
 // errNotValid is returned by parsers that have nothing to say beyond what is valid.
 var errNotValid = errors.New("not valid")

@@ -7,7 +7,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -110,8 +109,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	m, ok := g.methods[path]
 	switch {
-	case !g.allowed(r):
-		writeError(w, status.Error(codes.PermissionDenied, "requests from web pages are refused; allow the page's origin by name"))
+	case !g.s.mayChange(r):
+		writeError(w, status.Error(codes.PermissionDenied, refusedPage))
 	case !ok:
 		writeError(w, status.Error(codes.NotFound, http.StatusText(http.StatusNotFound)))
 	case r.Method != http.MethodPost:
@@ -121,14 +120,6 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		g.serveCall(w, r, m)
 	}
-}
-
-// allowed is false for requests that a browser sends for a page whose origin is
-// not allowed by name. Without client certificates any page could otherwise
-// write to a store on the machine it is looked at.
-func (g *gateway) allowed(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	return origin == "" || slices.Contains(g.s.cfg.CORS, origin)
 }
 
 func (g *gateway) serveCall(w http.ResponseWriter, r *http.Request, m gatewayMethod) {

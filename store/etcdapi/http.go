@@ -128,6 +128,10 @@ func (s *Server) serveLogLevel(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodPut:
+		if !s.mayChange(r) {
+			http.Error(w, refusedPage, http.StatusForbidden)
+			return
+		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64))
 		var level slog.Level
 		if err == nil {
@@ -137,8 +141,10 @@ func (s *Server) serveLogLevel(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "unknown log level; send debug, info, warn or error", http.StatusBadRequest)
 			return
 		}
-		s.log.Warn("the log level changes", "from", s.cfg.LogLevel.Level(), "to", level, "remote", r.RemoteAddr)
-		s.cfg.LogLevel.Set(level)
+		if from := s.cfg.LogLevel.Level(); from != level {
+			s.log.Warn("the log level changes", "from", from, "to", level, "remote", r.RemoteAddr)
+			s.cfg.LogLevel.Set(level)
+		}
 	default:
 		w.Header().Set("Allow", "GET, PUT")
 		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
@@ -148,8 +154,19 @@ func (s *Server) serveLogLevel(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(map[string]string{"level": strings.ToLower(s.cfg.LogLevel.Level().String())})
 }
 
-// crossOrigin answers OPTIONS and lets browsers read the pages (HTTP-7). PUT is
-// not among the methods, so a web page cannot change the log level.
+// refusedPage is the answer where mayChange is false.
+const refusedPage = "requests from web pages are refused; allow the page's origin by name"
+
+// mayChange is false for requests that a browser sends for a page whose origin is
+// not allowed by name. Without client certificates any page could otherwise
+// write to a store on the machine it is looked at. Every page that does more than
+// show something asks it.
+func (s *Server) mayChange(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return origin == "" || slices.Contains(s.cfg.CORS, origin)
+}
+
+// crossOrigin answers OPTIONS and lets browsers read the pages (HTTP-7).
 func (s *Server) crossOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if origin := s.allowedOrigin(r.Header.Get("Origin")); origin != "" {

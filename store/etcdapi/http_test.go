@@ -41,8 +41,8 @@ func request(t *testing.T, method, url, body string, header ...string) (*http.Re
 }
 
 func TestHTTPOnTheClientPort(t *testing.T) {
-	level := new(slog.LevelVar)
-	s, addr := startServer(t, Config{LogLevel: level})
+	level, log := new(slog.LevelVar), new(logBuffer)
+	s, addr := startServer(t, Config{LogLevel: level, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	base := "http://" + addr
 
 	t.Run("HTTP-1", func(t *testing.T) {
@@ -94,6 +94,14 @@ func TestHTTPOnTheClientPort(t *testing.T) {
 	t.Run("log level", func(t *testing.T) {
 		if _, body := request(t, "PUT", base+"/debug/log-level", "debug\n"); !strings.Contains(body, "debug") || level.Level() != slog.LevelDebug {
 			t.Errorf("level %v, answer %s", level.Level(), body)
+		}
+		said := strings.Count(log.String(), "level changes")
+		if resp, _ := request(t, "PUT", base+"/debug/log-level", "debug"); resp.StatusCode != 200 || said != 1 || strings.Count(log.String(), "level changes") != 1 {
+			t.Errorf("the same level again: %s, log %s", resp.Status, log)
+		}
+		resp, body := request(t, "PUT", base+"/debug/log-level", "error", "Origin", "http://page.example")
+		if resp.StatusCode != 403 || level.Level() != slog.LevelDebug {
+			t.Errorf("a web page changed the level to %v: %s %s", level.Level(), resp.Status, body)
 		}
 		if resp, _ := request(t, "PUT", base+"/debug/log-level", "loud"); resp.StatusCode != 400 || level.Level() != slog.LevelDebug {
 			t.Errorf("a wrong word: %s, level %v", resp.Status, level.Level())

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -24,10 +25,10 @@ type ListenURL struct {
 
 // ParseListenURL reads one URL. The path of a socket may be relative, as in
 // unix://tarn.sock. It returns an error when the scheme is unknown, the port is
-// missing, or the URL has parts that mean nothing here.
+// missing or no port, the host is *, or the URL has parts that mean nothing here.
 func ParseListenURL(raw string) (ListenURL, error) {
 	fail := func(why string) (ListenURL, error) {
-		return ListenURL{}, fmt.Errorf("listen URL %q: %s", raw, why)
+		return ListenURL{}, fmt.Errorf("URL %q: %s", raw, why)
 	}
 	scheme, rest, ok := strings.Cut(raw, ":")
 	if !ok {
@@ -53,6 +54,13 @@ func ParseListenURL(raw string) (ListenURL, error) {
 	}
 	if u.Port() == "" {
 		return fail("the port is missing")
+	}
+	if _, err := strconv.ParseUint(u.Port(), 10, 16); err != nil {
+		return fail("the port must be at most 65535")
+	}
+	if u.Hostname() == "*" {
+		return fail(fmt.Sprintf("* is no host; to listen at every address write %s://0.0.0.0:%s, or with IPv6 %s://[::]:%s",
+			scheme, u.Port(), scheme, u.Port()))
 	}
 	return ListenURL{Scheme: scheme, Addr: u.Host}, nil
 }

@@ -32,6 +32,7 @@ func TestParseListenURL(t *testing.T) {
 	for _, raw := range []string{
 		"", "2379", "127.0.0.1:2379", "ftp://127.0.0.1:21", "http://127.0.0.1", "unix://", "unix:",
 		"http://127.0.0.1:2379/v3", "http://u@127.0.0.1:2379", "http://127.0.0.1:2379?x=1", "http://[::1:2379",
+		"http://127.0.0.1:65536", "http://127.0.0.1:-1", "http://127.0.0.1:http", "http://*:2379", "https://*:2379",
 	} {
 		if u, err := ParseListenURL(raw); err == nil {
 			t.Errorf("%q was accepted as %+v", raw, u)

@@ -2,11 +2,15 @@ package etcdapi
 
 import (
 	"context"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc/codes"
+
+	"github.com/tarn-kv/tarn/store"
 )
 
 // adminTest is a client of a server with an empty store.
@@ -225,7 +229,14 @@ func TestHashes(t *testing.T) {
 }
 
 func TestDefragment(t *testing.T) {
-	a := newAdminTest(t, Config{})
+	log := new(logBuffer)
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	st, err := store.Open(store.Options{Dir: t.TempDir(), Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	a := newAdminTest(t, Config{Store: st, Logger: logger})
 	a.put("a", "1")
 	t.Run("MNT-1 HDR-5", func(t *testing.T) {
 		resp, err := a.Defragment(a.ctx, &pb.DefragmentRequest{})
@@ -235,6 +246,9 @@ func TestDefragment(t *testing.T) {
 		got, err := a.kv.Range(a.ctx, &pb.RangeRequest{Key: []byte("a")})
 		if err != nil || got.Count != 1 || got.Header.Revision != 2 {
 			t.Errorf("%v, %v", got, err)
+		}
+		if n := strings.Count(log.String(), "defragmented"); n != 1 {
+			t.Errorf("the log tells it %d times:\n%s", n, log)
 		}
 	})
 }

@@ -94,7 +94,7 @@ func (ca *testCA) client(usage ...x509.ExtKeyUsage) *tls.Config {
 
 func (ca *testCA) server(change func(*TLSFiles)) *tls.Config {
 	ca.t.Helper()
-	files := TLSFiles{TrustedCAFile: ca.file}
+	var files TLSFiles
 	files.CertFile, files.KeyFile = ca.issue("server", x509.ExtKeyUsageServerAuth)
 	if change != nil {
 		change(&files)
@@ -105,3 +105,6 @@ func (ca *testCA) server(change func(*TLSFiles)) *tls.Config {
 	}
 	return config
 }
+
+// demand makes a server ask for certificates that the CA issued.
+func (ca *testCA) demand(f *TLSFiles) { f.TrustedCAFile, f.ClientCertAuth = ca.file, true }

@@ -16,14 +16,16 @@ import (
 // TLSFiles say how to serve TLS. CertFile and KeyFile are needed.
 type TLSFiles struct {
 	CertFile, KeyFile string // PEM: the server's certificate chain and key
-	TrustedCAFile     string // PEM: who may issue client certificates
 
-	// ClientCertAuth requires a certificate, issued for client authentication by
-	// a CA in TrustedCAFile, from every client, HTTP pages included (TLS-3).
+	// TrustedCAFile, PEM, is who may issue client certificates. If it is set, every
+	// client must have a certificate from there that is for client authentication,
+	// HTTP pages included (TLS-3). ClientCertAuth alone, without a CA, is an error:
+	// etcd then trusts every CA of the operating system.
+	TrustedCAFile  string
 	ClientCertAuth bool
 
 	MinVersion   string   // "TLS1.2" (default) or "TLS1.3"
-	CipherSuites []string // Go's names; default Go's choice; TLS 1.3 has its own
+	CipherSuites []string // Go's names, see cipherSuite; default Go's choice
 
 	Logger *slog.Logger // default: discards
 }
@@ -54,6 +56,13 @@ func (f TLSFiles) Config() (*tls.Config, error) {
 	return config, nil
 }
 
+// Validate checks what can be checked without reading the files. It returns an
+// error when a setting is unknown, or contradicts another one.
+func (f TLSFiles) Validate() error {
+	_, err := f.settings()
+	return err
+}
+
 // settings is everything that does not come from files.
 func (f TLSFiles) settings() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -74,22 +83,21 @@ func (f TLSFiles) settings() (*tls.Config, error) {
 	if len(config.CipherSuites) > 0 && config.MinVersion == tls.VersionTLS13 {
 		return nil, errors.New("cipher suites cannot be chosen with a TLS minimum version of TLS1.3; remove one of the two settings")
 	}
-	if f.ClientCertAuth {
-		if f.TrustedCAFile == "" {
-			return nil, errors.New("client certificates are required but no trusted CA file is set")
-		}
+	if f.ClientCertAuth && f.TrustedCAFile == "" {
+		return nil, errors.New("client certificates are required but no trusted CA file is set")
+	}
+	if f.TrustedCAFile != "" {
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
 	return config, nil
 }
 
+// cipherSuite finds a suite by Go's name or, as etcd does, by an older name of the
+// two with ChaCha20. Suites of TLS 1.3 are accepted as well: Go always offers them.
 func cipherSuite(name string) (uint16, error) {
 	var known []string
 	for _, c := range tls.CipherSuites() {
-		if !slices.Contains(c.SupportedVersions, tls.VersionTLS12) {
-			continue
-		}
-		if c.Name == name {
+		if c.Name == name || c.Name == name+"_SHA256" && strings.HasSuffix(name, "_CHACHA20_POLY1305") {
 			return c.ID, nil
 		}
 		known = append(known, c.Name)

@@ -120,7 +120,7 @@ func TestTLS(t *testing.T) {
 // TestMetricsListenerWithTLS is TLS-3 for the metrics port.
 func TestMetricsListenerWithTLS(t *testing.T) {
 	ca := newTestCA(t)
-	s, _ := startServer(t, Config{TLS: ca.server(func(f *TLSFiles) { f.ClientCertAuth = true })})
+	s, _ := startServer(t, Config{TLS: ca.server(ca.demand)})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,15 @@ func TestMetricsListenerWithTLS(t *testing.T) {
 
 func TestClientCertificates(t *testing.T) {
 	ca := newTestCA(t)
-	_, addr := startServer(t, Config{TLS: ca.server(func(f *TLSFiles) { f.ClientCertAuth = true })})
+	t.Run("with client-cert-auth", func(t *testing.T) { testClientCertificates(t, ca, ca.demand) })
+	// As in etcd, naming who may issue certificates means to demand one.
+	t.Run("trusted CA alone", func(t *testing.T) {
+		testClientCertificates(t, ca, func(f *TLSFiles) { f.TrustedCAFile = ca.file })
+	})
+}
+
+func testClientCertificates(t *testing.T, ca *testCA, change func(*TLSFiles)) {
+	_, addr := startServer(t, Config{TLS: ca.server(change)})
 	good := ca.client(x509.ExtKeyUsageClientAuth)
 	bad := map[string]*tls.Config{
 		"none":        ca.client(),
@@ -226,9 +234,15 @@ func TestTLSSettings(t *testing.T) {
 			t.Errorf("%s was accepted", name)
 		}
 	}
-	config, err := TLSFiles{CertFile: cert, KeyFile: key, CipherSuites: []string{"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"}}.Config()
-	if err != nil || len(config.CipherSuites) != 1 || config.MinVersion != tls.VersionTLS12 {
-		t.Errorf("%+v, %v", config, err)
+	for _, name := range []string{
+		"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+		"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", // etcd's older name
+		"TLS_AES_128_GCM_SHA256",               // of TLS 1.3
+	} {
+		config, err := TLSFiles{CertFile: cert, KeyFile: key, CipherSuites: []string{name}}.Config()
+		if err != nil || len(config.CipherSuites) != 1 || config.MinVersion != tls.VersionTLS12 {
+			t.Errorf("%s: %+v, %v", name, config, err)
+		}
 	}
 }
 
