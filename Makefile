@@ -9,7 +9,7 @@ RACE := $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/tarn: static, stripped
@@ -36,10 +36,20 @@ lint: ## gofmt, go vet, staticcheck
 test-diff: ## compare with a real etcd, request by request
 	cd store/etcdapi/difftest && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./...
 
+# A module of its own, for its dependencies too.
+.PHONY: test-k8s-storage
+test-k8s-storage: ## run the apiserver's own storage tests, from k8s.io/apiserver
+	cd store/etcdapi/k8stest && $(GO) vet ./... go.etcd.io/etcd/server/v3/embed && \
+		$(GO) run $(STATICCHECK) ./... go.etcd.io/etcd/server/v3/embed && $(GO) test ./... && $(GO) run .
+
+# Rounds of kill -9, and scripts whose every operation is cut off or fails.
+CRASH_ROUNDS ?= 300
+CRASH_CASES ?= 20
+
 .PHONY: test-crash
 test-crash: ## the long crash tests: kill -9, power cuts, I/O errors, full disks
-	TARN_CRASH_ROUNDS=300 $(GO) test -count=1 -timeout 30m -v -run '^TestCrash$$' ./cmd/tarn
-	TARN_CRASH_CASES=20 $(GO) test -count=1 -timeout 60m -run 'PowerCut|AtEveryOperation' ./store
+	TARN_CRASH_ROUNDS=$(CRASH_ROUNDS) $(GO) test -count=1 -timeout 30m -v -run '^TestCrash$$' ./cmd/tarn
+	TARN_CRASH_CASES=$(CRASH_CASES) $(GO) test -count=1 -timeout 60m -run 'PowerCut|AtEveryOperation' ./store
 
 FUZZTIME ?= 30s
 
