@@ -53,22 +53,20 @@ const recordHead = 1 + 10 + 10 + 5 // the most that stands before a change's val
 // put appends the record of a put and returns its encoded KeyValue, which lies
 // in the frame.
 func (b *batch) put(rev Revision, r *record, key, value []byte) []byte {
-	size := tree.KVSize(len(key), r.create, r.main, r.version, len(value), r.lease)
-	b.room(recordHead + size)
-	b.frame = appendChange(b.frame, rev, false, size)
-	start := len(b.frame)
-	b.frame = tree.AppendKV(b.frame, key, r.create, r.main, r.version, value, r.lease)
-	b.changes = append(b.changes, changeRef{start, size})
-	return b.frame[start:len(b.frame):len(b.frame)]
+	return b.change(rev, false, tree.KV{Key: key, Create: r.create, Mod: r.main, Version: r.version, Value: value, Lease: r.lease})
 }
 
-// tombstone appends the record of a delete.
+// tombstone appends the record of a delete: its KeyValue has the key alone.
 func (b *batch) tombstone(rev Revision, key []byte) []byte {
-	size := tree.KVSize(len(key), 0, 0, 0, 0, 0)
+	return b.change(rev, true, tree.KV{Key: key})
+}
+
+func (b *batch) change(rev Revision, dead bool, kv tree.KV) []byte {
+	size := tree.KVSize(len(kv.Key), kv.Create, kv.Mod, kv.Version, len(kv.Value), kv.Lease)
 	b.room(recordHead + size)
-	b.frame = appendChange(b.frame, rev, true, size)
+	b.frame = appendChange(b.frame, rev, dead, size)
 	start := len(b.frame)
-	b.frame = tree.AppendKV(b.frame, key, 0, 0, 0, nil, 0)
+	b.frame = tree.AppendKV(b.frame, kv.Key, kv.Create, kv.Mod, kv.Version, kv.Value, kv.Lease)
 	b.changes = append(b.changes, changeRef{start, size})
 	return b.frame[start:len(b.frame):len(b.frame)]
 }

@@ -118,7 +118,7 @@ func (s *Store) admit(b *batch, req *TxnRequest) error {
 	if s.alarms.has(Corrupt) {
 		return ErrCorrupt
 	}
-	if cost := req.cost(); cost > 0 {
+	if cost := req.Cost(); cost > 0 {
 		return s.admitCost(b, cost)
 	}
 	return nil
@@ -200,8 +200,8 @@ func (s *Store) clearAlarmIfRoom() {
 	}
 }
 
-// cost is what a transaction may add to the file: the larger of its branches.
-func (t *TxnRequest) cost() int64 { return max(opsCost(t.Success), opsCost(t.Failure)) }
+// Cost is what a transaction counts against the quota in bytes: the larger of its branches.
+func (t *TxnRequest) Cost() int64 { return max(opsCost(t.Success), opsCost(t.Failure)) }
 
 func opsCost(ops []Op) (n int64) {
 	for i := range ops {
@@ -209,7 +209,7 @@ func opsCost(ops []Op) (n int64) {
 		case op.Put != nil:
 			n += PutCost(op.Put.Key, op.Put.Value)
 		case op.Txn != nil:
-			n += op.Txn.cost()
+			n += op.Txn.Cost()
 		}
 	}
 	return n

@@ -6,7 +6,7 @@ import (
 	"github.com/tarn-kv/tarn/store"
 )
 
-// Conversions from valid protobuf requests to the store's. The store copies what
+// Conversions from protobuf requests to the store's; what has no valid form is left out. The store copies what
 // it keeps, so keys and values are shared with the request.
 
 func rangeRequest(r *pb.RangeRequest) *store.RangeRequest {
@@ -57,7 +57,7 @@ func ops(from []*pb.RequestOp) []store.Op {
 	}
 	to := make([]store.Op, len(from))
 	for i, op := range from {
-		switch r := op.Request.(type) {
+		switch r := op.GetRequest().(type) {
 		case *pb.RequestOp_RequestRange:
 			to[i].Range = rangeRequest(r.RequestRange)
 		case *pb.RequestOp_RequestPut:

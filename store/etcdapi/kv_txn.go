@@ -11,7 +11,7 @@ import (
 // Txn answers when the transaction is durable.
 func (k *kvService) Txn(ctx context.Context, req *pb.TxnRequest) (raw, error) {
 	if err := checkTxn(req, k.s.cfg.MaxTxnOps); err != nil {
-		return nil, k.s.malformed(err, txnCost(req))
+		return nil, k.s.malformed(err, txnRequest(req).Cost())
 	}
 	if !readOnly(req) {
 		if err := k.s.checkSize(req); err != nil {

@@ -3,8 +3,6 @@ package etcdapi
 import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-
-	"github.com/tarn-kv/tarn/store"
 )
 
 // checkTxn checks a transaction and all nested ones (TXN-1 to TXN-4). maxOps is
@@ -84,18 +82,4 @@ func onlyRanges(ops []*pb.RequestOp) bool {
 		}
 	}
 	return true
-}
-
-// txnCost is what a transaction counts against the quota: the larger of its branches.
-func txnCost(r *pb.TxnRequest) int64 { return max(opsCost(r.GetSuccess()), opsCost(r.GetFailure())) }
-
-func opsCost(ops []*pb.RequestOp) (n int64) {
-	for _, op := range ops {
-		if put := op.GetRequestPut(); put != nil {
-			n += store.PutCost(put.Key, put.Value)
-		} else {
-			n += txnCost(op.GetRequestTxn())
-		}
-	}
-	return n
 }

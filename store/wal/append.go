@@ -9,23 +9,9 @@ import (
 	"github.com/tarn-kv/tarn/store/vfs"
 )
 
-// maxKeptBuf is the size in bytes up to which the buffer of Append is kept for
-// the next one.
-const maxKeptBuf = 1 << 20
-
-// Append adds one frame and returns its sequence number when the frame is
-// durable. Errors are those of AppendFrame.
-func (l *Log) Append(payload []byte) (seq uint64, err error) {
-	l.buf = append(append(l.buf[:0], make([]byte, FrameHeader)...), payload...)
-	seq, err = l.AppendFrame(l.buf)
-	if cap(l.buf) > maxKeptBuf {
-		l.buf = nil
-	}
-	return seq, err
-}
-
-// AppendFrame is Append without a copy: the payload begins at byte FrameHeader
-// of buf, and the bytes before it are overwritten. The log does not keep buf.
+// AppendFrame adds one frame and returns its sequence number when the frame is
+// durable. The payload begins at byte FrameHeader of buf, and the bytes before it
+// are overwritten. The log does not keep buf.
 //
 // It fails with ErrNoSpace if the file system is full: nothing of the frame
 // was kept and the log stays usable. After any other failure to write or sync

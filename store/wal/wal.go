@@ -64,8 +64,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Log is an open write-ahead log. Append and AppendFrame are called by one
-// goroutine at a time; the other methods are safe for concurrent use, except
+// Log is an open write-ahead log. AppendFrame is called by one goroutine
+// at a time; the other methods are safe for concurrent use, except
 // that Close waits for nobody.
 type Log struct {
 	o Options
@@ -75,7 +75,6 @@ type Log struct {
 	end    int64    // where in file the next frame goes, a multiple of frameAlign
 	frames int      // frames in file
 	salt   uint32   // of file
-	buf    []byte   // of Append, reused
 
 	trimming  sync.Mutex // held while segments are removed
 	reserving sync.Mutex // held while the reserve is made or removed
