@@ -98,6 +98,34 @@ func (r *Reader) Count(k KeyRange) int64 {
 	}
 }
 
+// SameAt reports whether a range has the same records at the pinned revision and at
+// another one, which must be readable too. It may say no where it would be long to tell.
+func (r *Reader) SameAt(k KeyRange, rev int64) bool {
+	const most = 10_000 // changes looked at
+	from, to := min(r.rev, rev), max(r.rev, rev)
+	if from == to {
+		return true
+	}
+	sp := k.span()
+	m := &r.s.mem
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if from < m.floor {
+		return false
+	}
+	first := m.changesFrom(from + 1)
+	for i := first; i < m.changes.len(); i++ {
+		c := m.changes.at(i)
+		if c.main > to {
+			break
+		}
+		if i-first == most || sp.contains(c.entry.key) {
+			return false
+		}
+	}
+	return true
+}
+
 // Bytes returns about how many bytes a list of the range takes, from the sums
 // of the head.
 func (r *Reader) Bytes(k KeyRange) int64 {

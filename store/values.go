@@ -28,73 +28,10 @@ func (s *Store) AppendValues(dst []byte, items []Item, num protowire.Number) ([]
 	base := len(dst)
 	n := FramedSize(items, num)
 	dst = slices.Grow(dst, n)[:base+n] // every byte is written below
-	slots := dst[base:]
-	missing := s.fillFromTail(slots, items, num)
-	if missing == 0 {
-		return dst, nil
-	}
-	if err := s.fillFromTree(slots, items, num, missing); err != nil {
-		return dst[:base], s.readFailed(err)
+	if err := s.FillValues([][]byte{dst[base:]}, items, num); err != nil {
+		return dst[:base], err
 	}
 	return dst, nil
-}
-
-// frame writes the tag and the length of an item's record and returns the space for the
-// record itself, and what follows it.
-func frame(slots []byte, item *Item, num protowire.Number) (value, rest []byte) {
-	head := protowire.AppendTag(slots[:0], num, protowire.BytesType)
-	head = protowire.AppendVarint(head, uint64(item.Size))
-	end := len(head) + item.Size
-	return slots[len(head):end], slots[end:]
-}
-
-// fillFromTail fills the slots of the items that are in the tail and returns the
-// number of the others.
-func (s *Store) fillFromTail(slots []byte, items []Item, num protowire.Number) (missing int) {
-	const perLock = 256
-	for len(items) > 0 {
-		n := min(perLock, len(items))
-		s.mem.mu.RLock()
-		for i := range items[:n] {
-			var value []byte
-			value, slots = frame(slots, &items[i], num)
-			if v, ok := s.mem.tailValue(items[i].Rev.Main, int32(items[i].Rev.Sub)); ok {
-				copy(value, v)
-			} else {
-				missing++
-			}
-		}
-		s.mem.mu.RUnlock()
-		items = items[n:]
-	}
-	return missing
-}
-
-// fillFromTree fills the slots of the items that the tree has.
-func (s *Store) fillFromTree(slots []byte, items []Item, num protowire.Number, missing int) error {
-	v := s.tree.View()
-	defer v.Close()
-	found := 0
-	for i := range items {
-		var value []byte
-		value, slots = frame(slots, &items[i], num)
-		if stored, ok := v.Get(items[i].Rev); ok {
-			if len(stored) != len(value) {
-				return damage(fmt.Errorf("record %d/%d of key %q has %d bytes, the index says %d",
-					items[i].Rev.Main, items[i].Rev.Sub, items[i].Key, len(stored), len(value)))
-			}
-			copy(value, stored)
-			found++
-		}
-	}
-	if err := v.Err(); err != nil {
-		return err
-	}
-	// What was in the tail may have reached the tree since: more is fine.
-	if found < missing {
-		return damage(fmt.Errorf("%d of %d records that the index knows are not in the tree", missing-found, missing))
-	}
-	return nil
 }
 
 // treeValue reads one record from the tree, into memory of its own.

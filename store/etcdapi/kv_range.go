@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
+	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc/codes"
@@ -13,16 +13,6 @@ import (
 
 	"github.com/tarn-kv/tarn/store"
 )
-
-// scanItems is how many items are looked at between two checks whether the
-// client still waits.
-const scanItems = 512
-
-// itemBuffers holds buffers for scanItems items.
-var itemBuffers = sync.Pool{New: func() any {
-	b := make([]store.Item, 0, scanItems)
-	return &b
-}}
 
 // Range reads one snapshot (RNG-20).
 func (k *kvService) Range(ctx context.Context, req *pb.RangeRequest) (raw, error) {
@@ -48,11 +38,15 @@ func (k *kvService) Range(ctx context.Context, req *pb.RangeRequest) (raw, error
 		return l.encode(k.s.store, res.Items, size)
 	}
 	left := res.Items
-	return k.s.encodeLarge(ctx, l, int64(size), func(n int) []store.Item {
-		part := left[:min(n, len(left))]
-		left = left[len(part):]
-		return part
+	encoded, err := k.s.encodeItems(ctx, int64(size), l.keysOnly, func(buf []store.Item) []store.Item {
+		n := copy(buf, left)
+		left = left[n:]
+		return buf[:n]
 	})
+	if err != nil {
+		return nil, err
+	}
+	return l.around(encoded, nil), nil
 }
 
 // inKeyOrder tells whether a scan gives the result as it is wanted.
@@ -87,10 +81,10 @@ func (s *Server) list(ctx context.Context, req *pb.RangeRequest) (raw, error) {
 	}
 	want := l.cut(req.Limit)
 
-	buf := itemBuffers.Get().(*[]store.Item)
-	defer putItems(buf)
-	next := limited(r.Scan(keys), buf, want)
-	items := next(scanItems)
+	buf := scanBuffers.Get().(*[]store.Item)
+	defer putItems(&scanBuffers, buf, scanItems)
+	next := limited(r.Scan(keys), want)
+	items := next(*buf)
 	size := int64(itemsSize(items, rangeKvs, l.keysOnly))
 	if int64(len(items)) == want && size < smallRead {
 		return l.encode(s.store, items, int(size))
@@ -99,10 +93,17 @@ func (s *Server) list(ctx context.Context, req *pb.RangeRequest) (raw, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		items = next(scanItems)
+		items = next(*buf)
 		size += int64(itemsSize(items, rangeKvs, l.keysOnly))
 	}
-	return s.encodeLarge(ctx, l, size, limited(r.Scan(keys), buf, want))
+	key := sharedKey{string(req.Key), string(req.RangeEnd), want, l.keysOnly}
+	encoded, done, err := s.shared.get(ctx, key, r, keys, func(ctx context.Context) (raw, error) {
+		return s.encodeItems(ctx, size, l.keysOnly, limited(r.Scan(keys), want))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l.around(encoded, done), nil
 }
 
 // cut sets more for a limit, and returns how many items are wanted.
@@ -114,24 +115,18 @@ func (l *listing) cut(limit int64) int64 {
 	return limit
 }
 
-// limited returns a function that gives the next up to n items of a scan, want in
-// all. They are in buf, and valid until the next call.
-func limited(sc *store.Scanner, buf *[]store.Item, want int64) func(n int) []store.Item {
-	return func(n int) []store.Item {
-		n = int(min(int64(n), want))
+// limited returns a function that puts the next items of a scan, want in all, into
+// a buffer, and returns those it has put there.
+func limited(sc *store.Scanner, want int64) func(buf []store.Item) []store.Item {
+	return func(buf []store.Item) []store.Item {
+		n := int(min(int64(len(buf)), want))
 		if n == 0 {
 			return nil
 		}
-		*buf = sc.Next((*buf)[:0], n, math.MaxInt)
-		want -= int64(len(*buf))
-		return *buf
+		items := sc.Next(buf[:0], n, math.MaxInt)
+		want -= int64(len(items))
+		return items
 	}
-}
-
-func putItems(buf *[]store.Item) {
-	clear(*buf) // let go of the keys
-	*buf = (*buf)[:0]
-	itemBuffers.Put(buf)
 }
 
 // encode makes a small RangeResponse in one buffer. size is that of the items.
@@ -149,9 +144,33 @@ func (l *listing) encode(st *store.Store, items []store.Item, size int) (raw, er
 	return raw{mem.NewBuffer(buf, pool)}, nil
 }
 
-// encodeLarge makes a RangeResponse in pieces, from the items that next gives,
-// once the list budget has room for their size.
-func (s *Server) encodeLarge(ctx context.Context, l listing, size int64, next func(n int) []store.Item) (raw, error) {
+// around completes a RangeResponse of which the items are encoded. done, if not nil, is
+// called when gRPC has sent it.
+func (l *listing) around(items raw, done func()) raw {
+	out := append(make(raw, 0, len(items)+2), mem.SliceBuffer(l.head.append(nil)))
+	out = append(out, items...)
+	end := appendRangeEnd(nil, l.more, l.count) // not empty: there are items
+	if done == nil {
+		return append(out, mem.SliceBuffer(end))
+	}
+	end = slices.Grow(end, unpooledSize+1) // gRPC would never tell that a smaller one is free
+	return append(out, mem.NewBuffer(&end, whenFreed(done)))
+}
+
+// whenFreed is the pool of one buffer: gRPC's way to say that it is free.
+type whenFreed func()
+
+func (whenFreed) Get(n int) *[]byte {
+	b := make([]byte, n)
+	return &b
+}
+
+func (f whenFreed) Put(*[]byte) { f() }
+
+// encodeItems encodes the items that next puts into a buffer, in pieces, once the list
+// budget has room for their size.
+func (s *Server) encodeItems(ctx context.Context, size int64, keysOnly bool,
+	next func(buf []store.Item) []store.Item) (raw, error) {
 	if size > math.MaxInt32-tailRoom {
 		return nil, tooLargeToSend(size)
 	}
@@ -160,18 +179,17 @@ func (s *Server) encodeLarge(ctx context.Context, l listing, size int64, next fu
 		return nil, err
 	}
 	m := message{grant: g}
-	m.add(l.head.append(nil))
-	for items := next(scanItems); len(items) > 0; items = next(scanItems) {
-		err := ctx.Err()
-		if err == nil {
-			err = m.addItems(s.store, items, rangeKvs, l.keysOnly)
-		}
+	for more := true; more; {
+		err := s.fills.with(ctx, func(buf []store.Item) (used int, err error) {
+			items := next(buf)
+			more = len(items) > 0
+			return len(items), m.addItems(s.store, items, rangeKvs, keysOnly)
+		})
 		if err != nil {
 			m.drop()
 			return nil, err
 		}
 	}
-	m.add(appendRangeEnd(nil, l.more, l.count))
 	return m.take(), nil
 }
 

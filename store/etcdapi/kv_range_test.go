@@ -194,13 +194,13 @@ func TestLargeRangesWaitForTheBudget(t *testing.T) {
 		err error
 	}
 	results := make(chan result, 2)
-	list := func(ctx context.Context) {
-		resp, err := k.kv.Range(ctx, &underP)
+	list := func(ctx context.Context, limit int64) {
+		resp, err := k.kv.Range(ctx, &pb.RangeRequest{Key: underP.Key, RangeEnd: underP.RangeEnd, Limit: limit})
 		results <- result{len(resp.GetKvs()), err}
 	}
-	go list(ctx)
+	go list(ctx, 0)
 	k.until("the list waits", func() bool { return k.s.budget.stats().Waiting == 1 })
-	go list(k.ctx)
+	go list(k.ctx, 399) // not the same list: that would not wait a second time
 	k.until("both wait", func() bool { return k.s.budget.stats().Waiting == 2 })
 	if n := len(k.get(&pb.RangeRequest{Key: []byte("p/00001")}).Kvs); n != 1 { // a small one passes
 		t.Errorf("point read found %d keys", n)
@@ -212,7 +212,7 @@ func TestLargeRangesWaitForTheBudget(t *testing.T) {
 		k.until("it no longer waits", func() bool { return k.s.budget.stats().Waiting == 1 })
 	})
 	k.s.budget.release(held)
-	if r := <-results; r.err != nil || r.n != 400 {
+	if r := <-results; r.err != nil || r.n != 399 {
 		t.Errorf("after the wait: %d keys, %v", r.n, r.err)
 	}
 	k.until("the budget is free again", func() bool { return k.s.budget.stats().InUse == 0 })
@@ -224,7 +224,7 @@ func TestLargeRangesWaitForTheBudget(t *testing.T) {
 func TestTooLargeToSend(t *testing.T) {
 	t.Run("GRPC-4", func(t *testing.T) {
 		s := &Server{budget: testBudget(1 << 20)}
-		_, err := s.encodeLarge(t.Context(), listing{}, math.MaxInt32, nil)
+		_, err := s.encodeItems(t.Context(), math.MaxInt32, false, nil)
 		wantStatus(t, err, codes.ResourceExhausted, "trying to send message larger than max (2147483647 vs. 2147483647)")
 		if errors.Is(err, context.Canceled) || s.budget.stats().InUse != 0 {
 			t.Error("it took from the budget")

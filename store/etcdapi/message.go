@@ -26,30 +26,25 @@ func (m *message) add(b []byte) {
 
 // addItems appends items as KeyValues of field num, in pieces of about chunkSize.
 func (m *message) addItems(st *store.Store, items []store.Item, num protowire.Number, keysOnly bool) error {
-	for len(items) > 0 {
-		n, size := splitChunk(items, num, keysOnly)
-		if err := m.addChunk(st, items[:n], size, num, keysOnly); err != nil {
-			return err
+	var bufs [][]byte
+	for rest := items; len(rest) > 0; {
+		n, size := splitChunk(rest, num, keysOnly)
+		buf, pool := m.grant.allocate(size)
+		if keysOnly {
+			*buf = store.AppendKeysOnly(*buf, rest[:n], num)
+		} else {
+			*buf = (*buf)[:size]
+			bufs = append(bufs, *buf)
 		}
-		items = items[n:]
+		m.pieces = append(m.pieces, m.grant.buffer(buf, pool))
+		m.size += len(*buf)
+		m.granted += len(*buf)
+		rest = rest[n:]
 	}
-	return nil
-}
-
-func (m *message) addChunk(st *store.Store, items []store.Item, size int, num protowire.Number, keysOnly bool) error {
-	buf, pool := m.grant.allocate(size)
-	b, err := appendItems(st, *buf, items, num, keysOnly)
-	if err != nil {
-		if pool != nil {
-			pool.Put(buf)
-		}
-		return err
+	if len(bufs) == 0 {
+		return nil
 	}
-	*buf = b
-	m.pieces = append(m.pieces, m.grant.buffer(buf, pool))
-	m.size += len(b)
-	m.granted += len(b)
-	return nil
+	return st.FillValues(bufs, items, num)
 }
 
 // splitChunk returns how many of the items, at least one, make a chunk, and its size.

@@ -14,6 +14,7 @@ type storeFigures struct {
 	store.Status
 	store.Counters
 	budget BudgetStats
+	shared uint64
 }
 
 // storeMetric is one number of storeFigures under the name it is exported with.
@@ -109,6 +110,7 @@ func (c *storeCollector) addOwn() {
 	c.gauge("tarn_list_budget_bytes", "Bytes of large answers that may be in memory at once.", func(f *storeFigures) float64 { return float64(f.budget.Size) })
 	c.gauge("tarn_list_budget_used_bytes", "Bytes of them that are in memory now.", func(f *storeFigures) float64 { return float64(f.budget.InUse) })
 	c.gauge("tarn_list_waiting", "Large reads that wait for the list budget now.", func(f *storeFigures) float64 { return float64(f.budget.Waiting) })
+	c.counter("tarn_lists_shared_total", "Large lists that were sent with the bytes of another one for the same range.", func(f *storeFigures) uint64 { return f.shared })
 	c.counter("tarn_list_waits_total", "Large reads that have waited for the list budget.", func(f *storeFigures) uint64 { return f.budget.Waits })
 }
 
@@ -145,7 +147,7 @@ func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
-	f := &storeFigures{Status: c.s.store.Status(), Counters: c.s.store.Counters(), budget: c.s.budget.stats()}
+	f := &storeFigures{Status: c.s.store.Status(), Counters: c.s.store.Counters(), budget: c.s.budget.stats(), shared: c.s.shared.count()}
 	for _, m := range c.metrics {
 		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(f))
 	}

@@ -133,6 +133,8 @@ type Server struct {
 
 	calls   *calls
 	budget  *listBudget // of large range answers
+	fills   *fillBuffers
+	shared  *sharedLists
 	metrics http.Handler
 	grpc    *grpc.Server
 	grpcIn  *connQueue
@@ -171,6 +173,8 @@ func New(cfg Config) (*Server, error) {
 	s.health = newHealthChecks(s)
 	s.calls = newCalls()
 	s.budget = newListBudget(cfg.ListBudget, s.log)
+	s.fills = newFillBuffers()
+	s.shared = newSharedLists()
 	s.grpc = s.newGRPCServer()
 	s.calls.prepare(s.grpc.GetServiceInfo())
 	reg, err := s.newRegistry()

@@ -1,15 +1,10 @@
 package tree
 
 import (
-	"bytes"
 	"runtime/debug"
 
 	bolt "go.etcd.io/bbolt"
 )
-
-// nearby is the distance, in revisions, up to which Get walks forward instead of
-// searching from the root: a step costs a fraction of a search.
-const nearby = 8
 
 // View is a read transaction: it sees the tree as it was when it was opened. It
 // is used by one goroutine and must be closed soon, because pages that it sees
@@ -20,12 +15,9 @@ type View struct {
 	tx     *bolt.Tx
 	err    error
 
-	// cursor of Get, its key, and the revision of that key.
-	cursor *bolt.Cursor
-	found  []byte
-	value  []byte
-	at     Revision
-	key    [tombstoneLen]byte
+	lookup  lookup
+	noPages bool // the bucket lives inside its parent's page
+	key     [tombstoneLen]byte
 }
 
 // View opens a read transaction. It never fails: if the tree is closed the view is
@@ -36,7 +28,8 @@ func (t *Tree) View() *View {
 		return v
 	}
 	v.err = guard("read", t.opts.Path, func() error {
-		v.cursor = v.tx.Bucket(bucketKey).Cursor()
+		lookup, ok := newLookup(v.handle, v.tx)
+		v.lookup, v.noPages = lookup, !ok
 		return nil
 	})
 	return v
@@ -56,50 +49,48 @@ func (v *View) Close() {
 }
 
 // Get returns the record of a put: the encoded mvccpb.KeyValue, valid until
-// Close. ok is false if there is none, or if Err is not nil. Asking in ascending
-// order is cheapest.
+// Close. ok is false if there is none, or if Err is not nil.
 func (v *View) Get(rev Revision) (value []byte, ok bool) {
-	if v.err != nil {
-		return nil, false
+	if v.err == nil {
+		v.err = v.guarded(func() error {
+			value, ok = v.get(rev)
+			return nil
+		})
 	}
-	old := debug.SetPanicOnFault(true)
-	defer func() {
-		debug.SetPanicOnFault(old)
-		if r := recover(); r != nil {
-			v.err = damaged("read", v.tree.opts.Path, r)
-			value, ok = nil, false
-		}
-	}()
-	key := rev.AppendKey(v.key[:0], false)
-	v.seek(rev, key)
-	if !bytes.Equal(v.found, key) {
-		return nil, false
-	}
-	return v.value, true
+	return value, ok && v.err == nil
 }
 
-// seek moves the cursor to the first record at or after key.
-func (v *View) seek(rev Revision, key []byte) {
-	if v.found != nil && rev.Compare(v.at) > 0 && rev.Main-v.at.Main <= nearby {
-		for range nearby {
-			v.found, v.value = v.cursor.Next()
-			if v.found == nil || bytes.Compare(v.found, key) >= 0 {
-				v.note()
-				return
+// Each calls found with the record of each of n puts, by rising i, or with nil where
+// there is none. An error of found ends it and is returned, as is ErrDamaged when a
+// page is bad, also if it can not be read by found.
+func (v *View) Each(n int, rev func(i int) Revision, found func(i int, value []byte) error) error {
+	if v.err != nil {
+		return v.err
+	}
+	var failed error
+	v.err = v.guarded(func() error {
+		for i := range n {
+			value, _ := v.get(rev(i))
+			if failed = found(i, value); failed != nil {
+				return nil
 			}
 		}
+		return nil
+	})
+	if failed != nil {
+		return failed
 	}
-	v.found, v.value = v.cursor.Seek(key)
-	v.note()
+	return v.err
 }
 
-// note keeps the revision that the cursor is at.
-func (v *View) note() {
-	r, _, ok := ParseKey(v.found)
-	if !ok {
-		v.found, v.value = nil, nil
+func (v *View) guarded(fn func() error) error { return guard("read", v.tree.opts.Path, fn) }
+
+func (v *View) get(rev Revision) ([]byte, bool) {
+	if !v.noPages {
+		return v.lookup.get(rev)
 	}
-	v.at = r
+	value := v.tx.Bucket(bucketKey).Get(rev.AppendKey(v.key[:0], false))
+	return value, value != nil
 }
 
 // Scan calls each for the records from a revision on, ascending, until it

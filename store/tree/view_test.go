@@ -21,7 +21,7 @@ func TestGetAgainstModel(t *testing.T) {
 		case 0: // anywhere, also outside
 			at = Revision{rnd.Int64N(h.rev + 10), rnd.Int64N(4)}
 		case 1:
-			at.Main += rnd.Int64N(nearby + 3)
+			at.Main += rnd.Int64N(11)
 		case 2:
 			at.Sub++
 		case 3:
