@@ -110,7 +110,7 @@ func (s *Server) sortConn(raw net.Conn, config *tls.Config) {
 	}
 	defer s.conns.remove(raw)
 	raw.SetDeadline(time.Now().Add(helloTimeout))
-	conn := &sortedConn{Conn: raw}
+	conn := &sortedConn{Conn: newDirectConn(raw)}
 	to, err := s.greet(conn, config)
 	if err != nil {
 		raw.Close()
