@@ -91,6 +91,7 @@ func (l *crashLife) look(s *Store) error {
 		if m.Kind == WatchCanceled {
 			return fmt.Errorf("watch canceled at compact revision %d", m.CompactRevision)
 		}
+		m = whole(m)
 		l.seen = append(l.seen, m.Events...)
 		if n := len(m.Events); n > 0 {
 			l.shown = max(l.shown, m.Events[n-1].Revision())

@@ -85,38 +85,51 @@ func (e *entry) pop() record {
 	return r
 }
 
-// prune removes the records that no read at or above floor can see: all but the
-// newest with main ≤ floor, and that one too if it is a tombstone below floor
-// (one exactly at floor stays, for watches that start there). It appends the removed ones to dead.
-func (e *entry) prune(floor int64, dead []record) []record {
-	n := len(e.older)
-	keep := n // position of the newest record ≤ floor; n stands for last
-	if e.last.main > floor {
-		for keep--; keep >= 0 && e.older[keep].main > floor; keep-- {
-		}
-		if keep < 0 {
-			return dead
-		}
+// prune removes what no read at or above floor can see of the records up to a change
+// at or below floor: those before it, and its own if a newer one at or below floor
+// supersedes it, or if it is a tombstone below floor (one exactly at floor stays, for
+// watches that start there). It appends the removed ones to dead.
+//
+// Compaction goes from change to change, so records leave in the order of their revisions,
+// in which they lie in the tree: whole pages at a time.
+func (e *entry) prune(main int64, sub int32, floor int64, dead []record) []record {
+	for len(e.older) > 0 && e.older[0].before(main, sub) {
+		dead = e.shift(dead)
 	}
-	r := &e.last
-	if keep < n {
-		r = &e.older[keep]
+	first := &e.last
+	if len(e.older) > 0 {
+		first = &e.older[0]
 	}
-	if r.tombstone() && r.main < floor {
-		keep++
+	if first.main != main || first.sub != sub {
+		return dead // removed by a compaction before
 	}
-	if keep == 0 {
-		return dead
+	superseded := false
+	switch {
+	case len(e.older) > 1:
+		superseded = e.older[1].main <= floor
+	case len(e.older) == 1:
+		superseded = e.last.main <= floor
 	}
-	dead = append(dead, e.older[:min(keep, n)]...)
-	if keep > n {
+	if superseded || first.tombstone() && main < floor {
+		dead = e.shift(dead)
+	}
+	return dead
+}
+
+func (r *record) before(main int64, sub int32) bool {
+	return r.main < main || r.main == main && r.sub < sub
+}
+
+// shift moves the oldest record to dead.
+func (e *entry) shift(dead []record) []record {
+	if len(e.older) == 0 {
 		dead = append(dead, e.last)
 		e.last = record{}
+		return dead
 	}
-	if keep >= n {
+	dead = append(dead, e.older[0])
+	if e.older = e.older[1:]; len(e.older) == 0 {
 		e.older = nil
-	} else {
-		e.older = append([]record(nil), e.older[keep:]...)
 	}
 	return dead
 }

@@ -69,6 +69,14 @@ func (x *index) update(key string, change func(*entry)) {
 	}
 }
 
+// updateRange calls change with each entry of a span in key order, and keeps the sums
+// right. change must leave the entry a record. It costs a fraction of update for each.
+func (x *index) updateRange(s span, change func(*entry)) {
+	if !s.empty() {
+		x.root.updateRange(s, change)
+	}
+}
+
 // sumOf adds up a span.
 func (x *index) sumOf(s span) sum {
 	if s.empty() {

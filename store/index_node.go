@@ -108,6 +108,31 @@ func (n *node) updateLeaf(key string, change func(*entry), keys *int) sum {
 	return delta
 }
 
+func (n *node) updateRange(s span, change func(*entry)) (delta sum) {
+	if n.kids == nil {
+		i, _ := n.find(s.start)
+		for _, e := range n.entries[i:] {
+			if !s.open && e.key >= s.end {
+				break
+			}
+			delta.sub(e.sum())
+			change(e)
+			delta.add(e.sum())
+		}
+		return delta
+	}
+	for i := n.kidOf(s.start); i < len(n.kids); i++ {
+		k := &n.kids[i]
+		if !s.open && k.low >= s.end && i > 0 {
+			break
+		}
+		d := k.updateRange(s, change)
+		k.sum.add(d)
+		delta.add(d)
+	}
+	return delta
+}
+
 // split moves the upper half to a new node.
 func (n *node) split() *kid {
 	right := new(node)

@@ -155,15 +155,35 @@ func TestPrune(t *testing.T) {
 				}
 				e.push(r)
 			}
-			dead := signed(e.prune(c.floor, nil))
+			var all, dead []record
+			all = append(append(all, e.older...), e.last)
+			for _, r := range all {
+				if r.main <= c.floor {
+					dead = e.prune(r.main, r.sub, c.floor, dead)
+				}
+			}
 			var left []int64
 			if e.last.main != 0 {
 				left = signed(append(slices.Clone(e.older), e.last))
 			}
-			if !slices.Equal(dead, c.wantDead) || !slices.Equal(left, c.remain) {
+			if dead := signed(dead); !slices.Equal(dead, c.wantDead) || !slices.Equal(left, c.remain) {
 				t.Errorf("removed %v, left %v, want %v and %v", dead, left, c.wantDead, c.remain)
 			}
 		})
+	}
+}
+
+// What a start has not noted as a change goes with the change that supersedes it.
+func TestPruneWithoutTheFirstChange(t *testing.T) {
+	e := entry{key: "k"}
+	for main := int64(2); main < 6; main++ {
+		e.push(record{main: main, version: main - 1})
+	}
+	if dead := signed(e.prune(4, 0, 5, nil)); !slices.Equal(dead, []int64{2, 3, 4}) {
+		t.Errorf("removed %v", dead)
+	}
+	if dead := e.prune(3, 0, 5, nil); dead != nil || e.last.main != 5 {
+		t.Errorf("a change that is gone removed %v", dead)
 	}
 }
 

@@ -29,4 +29,8 @@ func (s span) contains(key string) bool {
 	return key >= s.start && (s.open || key < s.end)
 }
 
+func (s span) overlaps(o span) bool {
+	return (s.open || o.start < s.end) && (o.open || s.start < o.end)
+}
+
 func (s span) empty() bool { return !s.open && s.end <= s.start }

@@ -105,7 +105,7 @@ func (s *Store) revoke(b *batch, id int64) bool {
 		t := &txn{s: s, b: b, now: s.head.revision}
 		for _, k := range keys {
 			if e := s.mem.index.get(k); e != nil && e.live() {
-				t.delete(e)
+				s.mem.index.update(k, func(e *entry) { t.delete(e, []byte(k)) })
 			}
 		}
 		s.head.revision = t.current()

@@ -42,7 +42,13 @@ const tailOverhead = 64 // bytes counted per record of the tail beside its value
 
 // append makes r the newest record of key. mu is held.
 func (m *memory) append(key string, r record, value []byte) {
-	e, before := m.push(key, r)
+	m.index.update(key, func(e *entry) { m.appendTo(e, r, value) })
+}
+
+// appendTo is append for a caller that updates the index.
+func (m *memory) appendTo(e *entry, r record, value []byte) {
+	before := e.last
+	e.push(r)
 	m.note(e, &r, &before)
 	m.tail.push(tailRecord{entry: e, main: r.main, sub: r.sub, value: value})
 	m.tailBytes.Add(int64(len(value)) + tailOverhead)
@@ -50,20 +56,15 @@ func (m *memory) append(key string, r record, value []byte) {
 
 // load is append for a record that the tree holds already.
 func (m *memory) load(key string, r record) {
-	e, before := m.push(key, r)
-	// Of what lies below the compact revision, only what a compaction that was
-	// cut short has left behind is of interest.
-	if r.main >= m.floor || before.main != 0 || r.tombstone() {
-		m.note(e, &r, &before)
-	}
-}
-
-func (m *memory) push(key string, r record) (e *entry, before record) {
-	m.index.update(key, func(x *entry) {
-		e, before = x, x.last
-		x.push(r)
+	m.index.update(key, func(e *entry) {
+		before := e.last
+		e.push(r)
+		// Of what lies below the compact revision, only what a compaction that was
+		// cut short has left behind is of interest.
+		if r.main >= m.floor || before.main != 0 || r.tombstone() {
+			m.note(e, &r, &before)
+		}
 	})
-	return e, before
 }
 
 // note keeps a change for those who read in revision order.
@@ -97,6 +98,33 @@ func (m *memory) undo() (key string, undone, before record) {
 // changesFrom returns the position of the first change with main ≥ rev.
 func (m *memory) changesFrom(rev int64) int {
 	return m.changes.search(func(c *change) bool { return c.main >= rev })
+}
+
+// changesFromRevision is changesFrom for a change inside a transaction.
+func (m *memory) changesFromRevision(rev Revision) int {
+	return m.changes.search(func(c *change) bool {
+		return c.main > rev.Main || c.main == rev.Main && int64(c.sub) >= rev.Sub
+	})
+}
+
+// manyChangesFrom is how many changes are too many to make events of at once.
+const manyChangesFrom = 4096
+
+// manyChanges tells whether there are many changes in (from, to], and returns a range with
+// the keys of all of them. It takes the lock.
+func (m *memory) manyChanges(from, to int64) (hull span, many bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	first, end := m.changesFrom(from+1), m.changesFrom(to+1)
+	if end-first < manyChangesFrom {
+		return span{}, false
+	}
+	lowest, highest := m.changes.at(first).entry.key, m.changes.at(first).entry.key
+	for i := first + 1; i < end; i++ {
+		key := m.changes.at(i).entry.key
+		lowest, highest = min(lowest, key), max(highest, key)
+	}
+	return span{start: lowest, end: highest + "\x00"}, true
 }
 
 // tailValue returns the value of a record that is in the tail.

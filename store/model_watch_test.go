@@ -180,6 +180,7 @@ func (r *modelRunner) receive(st *modelStream, n int) {
 			break
 		}
 		st.empty = false
+		m = whole(m)
 		r.logf("received %d of watch %d, header %d, compacted %d, %d events", m.Kind, m.ID, m.Revision, m.CompactRevision, len(m.Events))
 		r.message(st, &m)
 		st.unsent = append(st.unsent, m)

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/tarn-kv/tarn/store/tree"
 )
 
 // Txn evaluates and applies a transaction. It returns once everything that the
@@ -220,31 +222,44 @@ func (x *txn) put(p *PutRequest, out *OpResult) {
 	atomic.AddUint64(&s.count.PutBytes, uint64(len(kv)))
 }
 
+// deleteRange works through the range twice: to learn what there is, so that memory is
+// taken once, and to delete. Nobody else can write meanwhile.
 func (x *txn) deleteRange(d *DeleteRequest, out *OpResult) {
-	var victims []*entry
-	x.s.mem.index.ascend(d.span(), func(e *entry) bool {
+	index, span := &x.s.mem.index, d.span()
+	room := 0
+	index.ascend(span, func(e *entry) bool {
 		if e.live() {
-			victims = append(victims, e)
+			out.Count++
+			room += recordHead + tree.KVSize(len(e.key), 0, 0, 0, 0, 0)
 		}
 		return true
 	})
-	out.Count = int64(len(victims))
-	if d.PrevKV && len(victims) > 0 {
-		out.Items = make([]Item, 0, len(victims))
+	if out.Count == 0 {
+		return
+	}
+	if d.PrevKV {
+		out.Items = make([]Item, 0, out.Count)
 		x.keep(x.now)
 	}
-	for _, e := range victims {
+	x.b.room(room)
+	var key []byte
+	index.updateRange(span, func(e *entry) {
+		if !e.live() {
+			return
+		}
 		if d.PrevKV {
 			out.Items = append(out.Items, e.item(&e.last))
 		}
-		x.delete(e)
-	}
+		key = append(key[:0], e.key...)
+		x.delete(e, key)
+	})
 }
 
-func (x *txn) delete(e *entry) {
+// delete appends a tombstone to an entry that the caller updates; key is the entry's.
+func (x *txn) delete(e *entry, key []byte) {
 	s, rev, lease := x.s, x.revision(), e.last.lease
-	kv := x.b.tombstone(rev, []byte(e.key))
-	s.mem.append(e.key, record{main: rev.Main, sub: int32(rev.Sub), size: int32(len(kv))}, kv)
+	kv := x.b.tombstone(rev, key)
+	s.mem.appendTo(e, record{main: rev.Main, sub: int32(rev.Sub), size: int32(len(kv))}, kv)
 	s.leases.move(e.key, lease, 0)
 	atomic.AddUint64(&s.count.Deletes, 1)
 }

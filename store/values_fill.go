@@ -8,62 +8,76 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// filler writes the records of many items into buffers. It reads them in the order
-// of their revisions, which is that of the tail and of the tree's pages: in the order of
-// keys each record would be a search of its own, in pages that are not in the cache.
+// filler copies many records into buffers. It reads them in the order of their
+// revisions, which is that of the tail and of the tree's pages: in another order each
+// record would be a search of its own, in pages that are not in the cache.
 type filler struct {
-	bufs  [][]byte
-	items []Item
-	slots []slot
-	order revisionOrder
+	bufs   [][]byte
+	places []place
+	order  revisionOrder
 }
 
-// slot is where a record belongs.
-type slot struct{ buf, offset uint32 }
+// place is where a record belongs.
+type place struct {
+	main        int64
+	sub, size   int32
+	buf, offset uint32
+}
 
 var fillers = sync.Pool{New: func() any { return new(filler) }}
+
+func newFiller(bufs ...[]byte) *filler {
+	f := fillers.Get().(*filler)
+	f.bufs, f.places = bufs, f.places[:0]
+	return f
+}
+
+func (f *filler) free() {
+	f.bufs = nil
+	fillers.Put(f)
+}
 
 // FillValues is AppendValues into buffers, one after another: their lengths add up to
 // FramedSize, and no item's part is split between two of them.
 func (s *Store) FillValues(bufs [][]byte, items []Item, num protowire.Number) error {
-	f := fillers.Get().(*filler)
-	f.bufs, f.items = bufs, items
-	defer func() {
-		f.bufs, f.items = nil, nil
-		fillers.Put(f)
-	}()
-	f.frame(num)
-	f.order.sort(items)
+	f := newFiller(bufs...)
+	defer f.free()
+	f.frame(items, num)
+	return f.fill(s)
+}
+
+// frame writes the tag and the length of each item's record, and notes the place after them.
+func (f *filler) frame(items []Item, num protowire.Number) {
+	buf, rest := 0, f.bufs[0]
+	for i := range items {
+		for len(rest) == 0 {
+			buf++
+			rest = f.bufs[buf]
+		}
+		it := &items[i]
+		head := protowire.AppendTag(rest[:0], num, protowire.BytesType)
+		head = protowire.AppendVarint(head, uint64(it.Size))
+		f.places = append(f.places, place{
+			main: it.Rev.Main, sub: int32(it.Rev.Sub), size: int32(it.Size),
+			buf: uint32(buf), offset: uint32(len(f.bufs[buf]) - len(rest) + len(head)),
+		})
+		rest = rest[len(head)+it.Size:]
+	}
+}
+
+// fill copies the records to their places. They must be pinned. An error stops the store.
+func (f *filler) fill(s *Store) error {
+	f.order.sort(f.places)
 	if err := f.fromTree(s, f.fromTail(&s.mem)); err != nil {
 		return s.readFailed(err)
 	}
 	return nil
 }
 
-// frame writes the tag and the length of each record, and notes the place after them.
-func (f *filler) frame(num protowire.Number) {
-	f.slots = f.slots[:0]
-	buf, rest := 0, f.bufs[0]
-	for i := range f.items {
-		for len(rest) == 0 {
-			buf++
-			rest = f.bufs[buf]
-		}
-		head := protowire.AppendTag(rest[:0], num, protowire.BytesType)
-		head = protowire.AppendVarint(head, uint64(f.items[i].Size))
-		f.slots = append(f.slots, slot{uint32(buf), uint32(len(f.bufs[buf]) - len(rest) + len(head))})
-		rest = rest[len(head)+f.items[i].Size:]
-	}
-}
+// value returns the bytes of a place.
+func (f *filler) value(p *place) []byte { return f.bufs[p.buf][p.offset:][:p.size] }
 
-// value returns the place of an item's record.
-func (f *filler) value(i int) []byte {
-	at := f.slots[i]
-	return f.bufs[at.buf][at.offset:][:f.items[i].Size]
-}
-
-// fromTail fills in what is in the tail, and returns the positions of the others, by
-// rising revision.
+// fromTail fills in what is in the tail, and returns the others, by rising revision.
 func (f *filler) fromTail(m *memory) (missing []uint64) {
 	const perLock = 256
 	order := f.order.keys
@@ -74,7 +88,7 @@ func (f *filler) fromTail(m *memory) (missing []uint64) {
 	}
 	m.mu.RUnlock()
 	n := len(order)
-	for n > 0 && f.items[f.order.item(order[n-1])].Rev.Main >= oldest {
+	for n > 0 && f.places[f.order.position(order[n-1])].main >= oldest {
 		n--
 	}
 	missing, newer := order[:n], order[n:]
@@ -82,9 +96,9 @@ func (f *filler) fromTail(m *memory) (missing []uint64) {
 		step := newer[:min(perLock, len(newer))]
 		m.mu.RLock()
 		for _, key := range step {
-			i := f.order.item(key)
-			if v, ok := m.tailValue(f.items[i].Rev.Main, int32(f.items[i].Rev.Sub)); ok {
-				copy(f.value(i), v)
+			p := &f.places[f.order.position(key)]
+			if v, ok := m.tailValue(p.main, p.sub); ok {
+				copy(f.value(p), v)
 			} else { // a checkpoint has moved it to the tree since
 				missing = append(missing, key)
 			}
@@ -101,18 +115,19 @@ func (f *filler) fromTree(s *Store, missing []uint64) error {
 	}
 	v := s.tree.View()
 	defer v.Close()
-	rev := func(n int) Revision { return f.items[f.order.item(missing[n])].Rev }
-	return v.Each(len(missing), rev, func(n int, stored []byte) error {
-		i := f.order.item(missing[n])
-		it := &f.items[i]
+	rev := func(i int) Revision {
+		p := &f.places[f.order.position(missing[i])]
+		return Revision{Main: p.main, Sub: int64(p.sub)}
+	}
+	return v.Each(len(missing), rev, func(i int, stored []byte) error {
+		p := &f.places[f.order.position(missing[i])]
 		switch {
 		case stored == nil:
-			return damage(fmt.Errorf("record %d/%d of key %q is not in the tree", it.Rev.Main, it.Rev.Sub, it.Key))
-		case len(stored) != it.Size:
-			return damage(fmt.Errorf("record %d/%d of key %q has %d bytes, the index says %d",
-				it.Rev.Main, it.Rev.Sub, it.Key, len(stored), it.Size))
+			return damage(fmt.Errorf("record %d/%d, which the index knows, is not in the tree", p.main, p.sub))
+		case len(stored) != int(p.size):
+			return damage(fmt.Errorf("record %d/%d has %d bytes, the index says %d", p.main, p.sub, len(stored), p.size))
 		}
-		copy(f.value(i), stored)
+		copy(f.value(p), stored)
 		return nil
 	})
 }

@@ -41,20 +41,20 @@ func (w *WatchStream) catchUp() (m WatchMessage, ok bool, err error) {
 		w.behind = w.behind[:len(w.behind)-1]
 		h.sync(x)
 	}
-	if len(c.events) == 0 {
+	if c.events == 0 {
 		return m, false, nil
 	}
 	x.noted = true
-	h.countEvents(len(c.events))
-	m = WatchMessage{Kind: WatchEvents, ID: x.ID, Revision: h.rev, PrevKV: x.PrevKV, Events: c.events, cost: c.size + messageOverhead}
+	h.countEvents(c.events)
+	m = WatchMessage{Kind: WatchEvents, ID: x.ID, Revision: h.rev, PrevKV: x.PrevKV, Framed: c.framed, cost: len(c.framed) + messageOverhead}
 	w.bytes += m.cost
 	return m, true, nil
 }
 
 // changeChunk is a stretch of history for one watcher.
 type changeChunk struct {
-	events    []*Event
-	size      int
+	events    int
+	framed    []byte
 	next      int64 // first revision that was not looked at
 	compacted int64 // not 0 if the history begins above the wanted revision
 }
@@ -69,57 +69,73 @@ func (s *Store) readChanges(x *watcher, from, last int64) (c changeChunk, err er
 	if from < compacted {
 		return changeChunk{compacted: compacted}, nil
 	}
-	maker := eventMaker{s: s}
-	defer maker.close()
-	c.next = from
-	revisions := 0
-	for c.next <= last && len(c.events) == 0 {
-		drafts := s.scanChanges(&maker, x, &c, &revisions, last, compacted)
-		for _, d := range drafts {
-			e, err := maker.complete(d)
-			if err != nil {
-				return c, s.readFailed(err)
-			}
-			c.events = append(c.events, e)
-		}
+	past, next := s.scanChanges(x, from, last, compacted)
+	c.next, c.events = next, len(past)
+	if len(past) > 0 {
+		c.framed, err = s.encodePast(past)
 	}
-	return c, nil
+	return c, err
 }
 
-// scanChanges looks at a bounded number of changes, to the end of a revision, and
-// describes those that the watcher wants.
-func (s *Store) scanChanges(maker *eventMaker, x *watcher, c *changeChunk, revisions *int, last, compacted int64) (out []draft) {
-	m := &s.mem
+// scanChanges describes the changes that the watcher wants, whole revisions, as many
+// as fit in a message. It returns the first revision that it did not look at.
+func (s *Store) scanChanges(x *watcher, from, last, compacted int64) (out []pastEvent, next int64) {
+	scan := changeScan{watcher: x, last: last, compacted: compacted}
+	at := Revision{Main: from}
+	for more := true; more && !scan.full; {
+		at, more = scan.step(&s.mem, at)
+	}
+	return scan.out, at.Main
+}
+
+// changeScan gathers changes for one message.
+type changeScan struct {
+	*watcher
+	last, compacted int64
+
+	out             []pastEvent
+	main            int64 // of the change looked at last
+	revisions, size int
+	full            bool // the next revision is for the next message
+}
+
+// step looks at a bounded number of changes, so that writers do not wait long for
+// the lock, and returns where to go on.
+func (c *changeScan) step(m *memory, from Revision) (next Revision, more bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	seen, main := 0, int64(0)
-	for i := m.changesFrom(c.next); i < m.changes.len(); i++ {
+	first := m.changesFromRevision(from)
+	for i := first; i < m.changes.len(); i++ {
 		ch := m.changes.at(i)
-		if ch.main > last {
+		if ch.main > c.last {
 			break
 		}
-		if ch.main != main {
-			c.next = ch.main
-			if seen >= catchUpScan || *revisions >= catchUpRevisions || c.size >= catchUpBytes {
-				return out
-			}
-			main = ch.main
+		at := Revision{Main: ch.main, Sub: int64(ch.sub)}
+		if i-first == catchUpScan {
+			return at, true
 		}
-		seen++
-		if !x.span.contains(ch.entry.key) {
-			continue
+		if ch.main != c.main && (c.revisions >= catchUpRevisions || c.size >= catchUpBytes) {
+			c.full = true
+			return at, true
 		}
-		// What a compaction at this very revision has removed is not shown, be it gone already or not.
-		d, ok := maker.draft(ch, x.PrevKV && ch.main > compacted)
-		if !ok || !x.wants(d.delete) {
-			continue
-		}
-		if n := len(out); n == 0 || out[n-1].main != ch.main {
-			*revisions++
-		}
-		out = append(out, d)
-		c.size += d.size
+		c.main = ch.main
+		c.look(ch)
 	}
-	c.next = last + 1
-	return out
+	return Revision{Main: c.last + 1}, false
+}
+
+func (c *changeScan) look(ch *change) {
+	if !c.span.contains(ch.entry.key) {
+		return
+	}
+	// What a compaction at this very revision has removed is not shown, be it gone already or not.
+	p, ok := ch.pastEvent(c.PrevKV && ch.main > c.compacted)
+	if !ok || !c.wants(p.tombstone) {
+		return
+	}
+	if n := len(c.out); n == 0 || c.out[n-1].main != ch.main {
+		c.revisions++
+	}
+	c.out = append(c.out, p)
+	c.size += int(p.size) + int(p.prevSize) + messageOverhead
 }

@@ -36,21 +36,24 @@ func (e *Event) Revision() int64 { return e.main }
 
 // Size returns the size in bytes of Encoded(prev).
 func (e *Event) Size(prev bool) int {
-	n := protowire.SizeTag(eventKV) + protowire.SizeBytes(e.kvSize())
-	if e.delete {
-		n += protowire.SizeTag(eventType) + protowire.SizeVarint(1)
-	}
+	n := changeSize(e.key, e.main, e.delete, len(e.kv))
 	if prev && e.prev != nil {
-		n += protowire.SizeTag(eventPrev) + protowire.SizeBytes(len(e.prev))
+		n += recordSize(eventPrev, len(e.prev))
 	}
 	return n
 }
 
-func (e *Event) kvSize() int {
-	if e.delete {
-		return tree.KVSize(len(e.key), 0, e.main, 0, 0, 0)
+// changeSize is the size of an encoded event without the record before: of a deletion, or
+// of a put with a record of n bytes.
+func changeSize(key string, main int64, deletion bool, n int) int {
+	if !deletion {
+		return recordSize(eventKV, n)
 	}
-	return len(e.kv)
+	return protowire.SizeTag(eventType) + protowire.SizeVarint(1) + recordSize(eventKV, tree.KVSize(len(key), 0, main, 0, 0, 0))
+}
+
+func recordSize(num protowire.Number, n int) int {
+	return protowire.SizeTag(num) + protowire.SizeBytes(n)
 }
 
 // Encoded returns the event as an encoded mvccpb.Event, with the previous record if
@@ -65,11 +68,7 @@ func (e *Event) Encoded(prev bool) []byte {
 	}
 	b := make([]byte, 0, e.Size(prev))
 	if e.delete {
-		b = protowire.AppendTag(b, eventType, protowire.VarintType)
-		b = protowire.AppendVarint(b, 1)
-		b = protowire.AppendTag(b, eventKV, protowire.BytesType)
-		b = protowire.AppendVarint(b, uint64(e.kvSize()))
-		b = tree.AppendKV(b, []byte(e.key), 0, e.main, 0, nil, 0)
+		b = appendTombstone(b, e.key, e.main)
 	} else {
 		b = protowire.AppendTag(b, eventKV, protowire.BytesType)
 		b = protowire.AppendBytes(b, e.kv)
@@ -82,13 +81,20 @@ func (e *Event) Encoded(prev bool) []byte {
 	return *slot.Load()
 }
 
-// eventMaker turns changes into events. What is not in the tail is read from the
+// appendTombstone appends what an event says of a deletion beside the record before.
+func appendTombstone(b []byte, key string, main int64) []byte {
+	b = protowire.AppendTag(b, eventType, protowire.VarintType)
+	b = protowire.AppendVarint(b, 1)
+	b = protowire.AppendTag(b, eventKV, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(tree.KVSize(len(key), 0, main, 0, 0, 0)))
+	return tree.AppendKV(b, []byte(key), 0, main, 0, nil, 0)
+}
+
+// eventMaker turns changes into events that may wait long for a client. What is not in the tail is read from the
 // tree, in one read transaction that is opened when it is first needed.
 type eventMaker struct {
 	s    *Store
 	view *tree.View
-	// queued is set if the events may wait long for a client.
-	queued bool
 }
 
 // shareFrom is the size in bytes from which on a queued event shares the memory of the batch
@@ -107,7 +113,6 @@ type draft struct {
 	*Event
 	rev  Revision
 	prev Revision // of the record before; zero if there was none
-	size int      // bytes of the records, also of those not read yet
 }
 
 // draft describes a change, with what can be had from memory; false if its
@@ -118,14 +123,13 @@ func (m *eventMaker) draft(c *change, prev bool) (draft, bool) {
 	if r == nil {
 		return draft{}, false
 	}
-	d := draft{Event: &Event{key: c.entry.key, main: c.main, delete: r.tombstone()}, rev: r.rev(), size: int(r.size) + messageOverhead}
+	d := draft{Event: &Event{key: c.entry.key, main: c.main, delete: r.tombstone()}, rev: r.rev()}
 	if !d.delete {
 		d.kv = m.tailValue(c.main, c.sub)
 	}
 	if prev {
 		if p := c.entry.liveAt(c.main - 1); p != nil {
 			d.prev = p.rev()
-			d.size += int(p.size)
 			d.Event.prev = m.tailValue(p.main, p.sub)
 		}
 	}
@@ -135,7 +139,7 @@ func (m *eventMaker) draft(c *change, prev bool) (draft, bool) {
 // tailValue returns a record that is in the tail, or nil.
 func (m *eventMaker) tailValue(main int64, sub int32) []byte {
 	v, _ := m.s.mem.tailValue(main, sub)
-	if m.queued && len(v) < shareFrom {
+	if len(v) < shareFrom {
 		return bytes.Clone(v)
 	}
 	return v

@@ -49,7 +49,11 @@ func (h *hub) publish(from, to int64) {
 	h.mu.Lock()
 	var ready []*WatchStream
 	if len(h.ranges.groups) > 0 {
-		ready = h.deliver(from, to)
+		if hull, many := h.s.mem.manyChanges(from, to); many {
+			ready = h.fallBehind(hull, from, to)
+		} else {
+			ready = h.deliver(from, to)
+		}
 	}
 	h.rev = to
 	h.mu.Unlock()
@@ -58,10 +62,34 @@ func (h *hub) publish(from, to int64) {
 	}
 }
 
+// fallBehind leaves the revisions in (from, to], which have changed keys inside hull, to the
+// catch-up of each watcher: to make so many events here would hold up the writers. It
+// returns the streams that have something to send now and had not before.
+func (h *hub) fallBehind(hull span, from, to int64) (ready []*WatchStream) {
+	var late []*watcher
+	for _, g := range h.ranges.groups {
+		if g.span.overlaps(hull) {
+			late = append(late, g.watchers...)
+		}
+	}
+	for _, x := range late {
+		if x.next > to {
+			continue
+		}
+		x.fallBehind(max(x.next, from+1))
+		if w := x.stream; w.idle {
+			w.idle = false
+			ready = append(ready, w)
+		}
+	}
+	h.s.log.Debug("watchers catch up with many changes", "watchers", len(late), "from", from, "to", to)
+	return ready
+}
+
 // deliver queues the events of some revisions and returns the streams that have
 // something to send now and had not before.
 func (h *hub) deliver(from, to int64) (ready []*WatchStream) {
-	maker := eventMaker{s: h.s, queued: true}
+	maker := eventMaker{s: h.s}
 	defer maker.close()
 	var touched []*group
 	main := int64(0)

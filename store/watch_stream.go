@@ -160,6 +160,13 @@ func (h *hub) sync(x *watcher) {
 	h.ranges.add(x)
 }
 
+// fallBehind makes a synced watcher one that the stream has to catch up for, from next on.
+func (x *watcher) fallBehind(next int64) {
+	x.stream.hub.ranges.remove(x)
+	x.synced, x.next = false, next
+	x.stream.behind = append(x.stream.behind, x)
+}
+
 // push queues a message and reports whether ready must be called.
 func (w *WatchStream) push(m WatchMessage) (wake bool) {
 	if w.closed {
@@ -180,9 +187,7 @@ func (w *WatchStream) queueEvents(x *watcher, main int64, events []*Event) (wake
 		m.cost += e.Size(x.PrevKV)
 	}
 	if len(w.queue) > 0 && w.bytes+m.cost > streamQueueBytes {
-		w.hub.ranges.remove(x)
-		x.synced, x.next = false, main
-		w.behind = append(w.behind, x)
+		x.fallBehind(main)
 		w.hub.s.log.Debug("watcher fell behind", "watch_id", x.ID, "key", x.span.start, "revision", main)
 		return false
 	}

@@ -56,6 +56,11 @@ func (h *watchHead) encode() raw {
 	return raw{mem.SliceBuffer(h.append(make([]byte, 0, watchHeadRoom+len(h.reason))))}
 }
 
+// around makes a response with events that are encoded as it has them.
+func (h *watchHead) around(events []byte) raw {
+	return raw{mem.SliceBuffer(h.append(make([]byte, 0, watchHeadRoom))), mem.SliceBuffer(events)}
+}
+
 // encodeEvents makes a response with events. An event is encoded once for all
 // watches: larger ones are put into the response as they are, and small ones
 // copied, which costs less than another buffer.

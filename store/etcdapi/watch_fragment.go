@@ -25,10 +25,7 @@ func (w *watchStream) forgetFragment(id int64) {
 // sendFragments sends events in as many responses as it takes to stay below what
 // clients can receive, all but the last marked as parts (WCH-27).
 func (w *watchStream) sendFragments(h watchHead, m store.WatchMessage) error {
-	limit := w.s.cfg.MaxRequestBytes + recvOverhead
-	h.fragment = true // measured with the mark
-	size := len(h.append(nil))
-	h.fragment = false
+	size, limit := w.fragmentSizes(&h)
 	left := m.Events
 	for len(left) > 0 {
 		n := fragment(left, func(e *store.Event) int { return e.Size(m.PrevKV) }, size, limit)
@@ -39,6 +36,43 @@ func (w *watchStream) sendFragments(h watchHead, m store.WatchMessage) error {
 		left = left[n:]
 	}
 	return nil
+}
+
+// sendFramedFragments is sendFragments for events that are encoded already.
+func (w *watchStream) sendFramedFragments(h watchHead, framed []byte) error {
+	size, limit := w.fragmentSizes(&h)
+	for len(framed) > 0 {
+		n := framedFragment(framed, size, limit)
+		h.fragment = n < len(framed)
+		if err := w.grpc.SendMsg(h.around(framed[:n:n])); err != nil {
+			return err
+		}
+		framed = framed[n:]
+	}
+	return nil
+}
+
+// fragmentSizes returns the size of a part without events, and the one that it must
+// stay below.
+func (w *watchStream) fragmentSizes(h *watchHead) (size, limit int) {
+	part := *h
+	part.fragment = true
+	return len(part.append(nil)), w.s.cfg.MaxRequestBytes + recvOverhead
+}
+
+// framedFragment returns how many bytes of framed events, at least one event, make a
+// response that is smaller than limit.
+func framedFragment(framed []byte, size, limit int) int {
+	at := 0
+	for at < len(framed) {
+		n := protowire.ConsumeFieldValue(watchEvents, protowire.BytesType, framed[at+protowire.SizeTag(watchEvents):])
+		n += protowire.SizeTag(watchEvents)
+		if at > 0 && size+at+n >= limit {
+			break
+		}
+		at += n
+	}
+	return at
 }
 
 // fragment returns how many of the events, at least one, make a response that is

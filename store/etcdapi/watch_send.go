@@ -116,7 +116,13 @@ func (w *watchStream) encodeAndSend(m store.WatchMessage) error {
 	if m.Kind != store.WatchEvents {
 		return w.grpc.SendMsg(h.encode())
 	}
-	if len(m.Events) > 1 && w.wantsFragments(m.ID) {
+	parts := w.wantsFragments(m.ID)
+	switch {
+	case m.Framed != nil && parts:
+		return w.sendFramedFragments(h, m.Framed)
+	case m.Framed != nil:
+		return w.grpc.SendMsg(h.around(m.Framed))
+	case parts && len(m.Events) > 1:
 		return w.sendFragments(h, m)
 	}
 	return w.grpc.SendMsg(h.encodeEvents(m.Events, m.PrevKV))
