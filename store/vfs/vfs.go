@@ -20,7 +20,7 @@ type FS interface {
 	OpenRead(name string) (File, error)
 	// Rename replaces newName atomically. Durable only after SyncDir.
 	Rename(oldName, newName string) error
-	// Remove deletes a file. Durable only after SyncDir.
+	// Remove deletes a file or an empty directory. Durable only after SyncDir.
 	Remove(name string) error
 	// List returns the names in a directory, sorted, without the directory's path.
 	List(dir string) ([]string, error)

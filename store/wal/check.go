@@ -1,5 +1,7 @@
 package wal
 
+import "errors"
+
 // Report is what Check found.
 type Report struct {
 	Segments int
@@ -25,6 +27,10 @@ func Check(o Options, each func(seq uint64, payload []byte) error) (Report, erro
 	o = o.withDefaults()
 	var r Report
 	segs, _, err := listSegments(o)
+	if errors.Is(err, ErrCorrupt) {
+		r.Problems = append(r.Problems, err)
+		return r, nil
+	}
 	if err != nil {
 		return r, err
 	}
@@ -36,9 +42,19 @@ func Check(o Options, each func(seq uint64, payload []byte) error) (Report, erro
 		if err := checkChain(file, next, seg.first, o.AfterSeq); err != nil {
 			r.Problems = append(r.Problems, err)
 		}
-		if buf, err = readSegment(o.FS, file, buf); err != nil {
+		content, err := readSegment(o, file, buf)
+		if errors.Is(err, ErrCorrupt) {
+			r.Problems = append(r.Problems, err)
+			next = seg.first
+			if i+1 < len(segs) {
+				next = segs[i+1].first // how far it went is not known
+			}
+			continue
+		}
+		if err != nil {
 			return r, err
 		}
+		buf = content
 		r.Bytes += int64(len(buf))
 		var eachErr error
 		found, err := scanSegment(file, buf, o.StoreID, seg.first, i+1 == len(segs),

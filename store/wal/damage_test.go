@@ -263,3 +263,27 @@ func TestUnfinishedSegmentIsRemoved(t *testing.T) {
 		t.Errorf("still there: %v", err)
 	}
 }
+
+// wantCorruptAt checks that the log is refused for what is in a file at an offset.
+func wantCorruptAt(t *testing.T, o Options, file string, offset int64) {
+	t.Helper()
+	_, err := Open(o, func(uint64, []byte) error { return nil })
+	var damage *CorruptError
+	if !errors.As(err, &damage) || damage.File != file || damage.Offset != offset {
+		t.Errorf("got %v, want damage in %s at %d", err, file, offset)
+	}
+}
+
+func TestSegmentTooLarge(t *testing.T) {
+	o := testOptions(t)
+	l, _ := open(t, o)
+	appendTo(t, l, 3)
+	must(t, l.Close())
+	must(t, os.Truncate(o.path(1), o.largest()+1)) // takes no space
+	wantCorruptAt(t, o, o.path(1), o.largest())
+	report, err := Check(o, nil)
+	must(t, err)
+	if len(report.Problems) != 1 || !errors.Is(report.Problems[0], ErrCorrupt) {
+		t.Errorf("Check: %+v", report)
+	}
+}

@@ -56,16 +56,25 @@ func parseFrame(b []byte, salt uint32) (frame []byte, ok bool) {
 	return frame, true
 }
 
-// findFrame looks in b, from a frame boundary on, for a whole frame with a
-// sequence number of at least seq. It returns where it begins, or -1.
+// findFrame looks in b for a whole frame with a sequence number of at least seq.
+// It returns where it begins, or -1. It looks at every byte, since bytes that were lost or
+// put in have moved what follows them.
 func findFrame(b []byte, seq uint64, salt uint32) int64 {
 	// No more frames than these fit behind one another.
 	most := seq + uint64(len(b)/FrameHeader)
-	for off := 0; off+FrameHeader <= len(b); off += frameAlign {
+	var check *sums
+	for off := range usedLen(b) {
 		if s := frameSeq(b[off:]); s < seq || s > most {
 			continue
 		}
-		if _, ok := parseFrame(b[off:], salt); ok {
+		n := int64(binary.LittleEndian.Uint32(b[off:]))
+		if n > MaxPayload || n > int64(len(b)-off-FrameHeader) {
+			continue
+		}
+		if check == nil {
+			check = newSums(b)
+		}
+		if check.update(salt, off+8, off+FrameHeader+int(n)) == binary.LittleEndian.Uint32(b[off+4:]) {
 			return int64(off)
 		}
 	}

@@ -94,7 +94,7 @@ func (l *Log) replayAll(replay func(seq uint64, payload []byte) error) (found sc
 		if err := checkChain(file, next, seg.first, l.o.AfterSeq); err != nil {
 			return found, nil, err
 		}
-		buf, err = readSegment(l.o.FS, file, buf)
+		buf, err = readSegment(l.o, file, buf)
 		if err != nil {
 			return found, nil, err
 		}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 // scan is what reading one segment has found.
@@ -91,9 +89,15 @@ func checkChain(file string, next, first, after uint64) error {
 	return nil
 }
 
+// largest is the size of a segment that holds a single frame of the largest size,
+// or of an ordinary one if that is set to be larger still.
+func (o Options) largest() int64 {
+	return max(o.SegmentSize, align(headerLen+FrameHeader+MaxPayload))
+}
+
 // readSegment reads a whole segment, into buf if it is large enough.
-func readSegment(fs vfs.FS, file string, buf []byte) ([]byte, error) {
-	f, err := fs.OpenRead(file)
+func readSegment(o Options, file string, buf []byte) ([]byte, error) {
+	f, err := o.FS.OpenRead(file)
 	if err != nil {
 		return nil, fmt.Errorf("write-ahead log: %w", err)
 	}
@@ -101,6 +105,9 @@ func readSegment(fs vfs.FS, file string, buf []byte) ([]byte, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, fmt.Errorf("write-ahead log: %w", err)
+	}
+	if size > o.largest() {
+		return nil, &CorruptError{File: file, Offset: o.largest(), Reason: "the file is larger than a segment can be"}
 	}
 	if int64(cap(buf)) < size {
 		buf = make([]byte, size)

@@ -159,6 +159,9 @@ func (s *FS) Remove(path string) error {
 	if err != nil {
 		return err
 	}
+	if path = filepath.Clean(path); s.dirs[path] != nil {
+		return s.removeDir(op, path, crash)
+	}
 	n, err := d.adopt(name, path)
 	if err != nil && crash {
 		s.cutLocked()
@@ -178,6 +181,19 @@ func (s *FS) Remove(path string) error {
 	if crash {
 		return op.fail(ErrPowerCut)
 	}
+	return nil
+}
+
+// removeDir removes a directory as MkdirAll makes it: durably or not at all.
+func (s *FS) removeDir(op Op, path string, crash bool) error {
+	if crash {
+		s.cutLocked()
+		return op.fail(ErrPowerCut)
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	delete(s.dirs, path)
 	return nil
 }
 
