@@ -1,6 +1,7 @@
 package store
 
 import (
+	"github.com/tarn-kv/tarn/store/auth"
 	"github.com/tarn-kv/tarn/store/tree"
 	"github.com/tarn-kv/tarn/store/wal"
 )
@@ -19,6 +20,7 @@ type batch struct {
 	before   head // what takeBack goes back to
 	changes  []changeRef
 	controls []control
+	auth     *auth.State // users and roles after the batch; nil if they stay
 	// undo takes back the controls, called from the last to the first when the
 	// disk has refused the batch.
 	undo []func()

@@ -50,29 +50,51 @@ func Check(ctx context.Context, dir string) (CheckReport, error) {
 	if who, locked := vfs.Locked(dir); locked {
 		return r, fmt.Errorf("%w: %s (%s); stop the server, or check a snapshot", ErrInUse, dir, who)
 	}
+	err := r.checkTree(ctx, path, func(t *tree.Tree, meta tree.Meta) error {
+		if log, err := hasLog(vfs.OS, dir); err != nil {
+			return err
+		} else if log && meta.StoreID == [16]byte{} {
+			r.Findings = append(r.Findings, errStrayLog(dir).Error())
+		}
+		return r.recover(ctx, dir, t, meta)
+	})
+	return r, err
+}
+
+// CheckTree verifies a tree's file by itself, as a snapshot is one: every page and every record. It
+// changes nothing. fs.ErrNotExist and tree.ErrLocked are returned as their texts say.
+func CheckTree(ctx context.Context, path string) (r CheckReport, err error) {
+	err = r.checkTree(ctx, path, func(t *tree.Tree, meta tree.Meta) error {
+		return r.recover(ctx, "", t, meta)
+	})
+	return r, err
+}
+
+// checkTree goes on with the tree if its meta data can be read.
+func (r *CheckReport) checkTree(ctx context.Context, path string, goOn func(*tree.Tree, tree.Meta) error) error {
 	t, err := tree.Open(tree.Options{Path: path, ReadOnly: true})
 	if errors.Is(err, tree.ErrDamaged) || errors.Is(err, tree.ErrForeign) {
 		r.Findings = append(r.Findings, err.Error())
-		return r, nil
+		return nil
 	}
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer t.Close()
 	finding := func(text string) { r.Findings = append(r.Findings, "tree: "+text) }
 	if err := t.Check(ctx, finding); err != nil {
-		return r, err
+		return err
 	}
 	meta, err := t.Meta()
 	if err != nil {
 		finding(err.Error())
-		return r, nil
+		return nil
 	}
 	r.StoreID, r.TreeBytes = fmt.Sprintf("%x", meta.StoreID[:]), t.Size()
-	return r, r.recover(ctx, dir, t, meta)
+	return goOn(t, meta)
 }
 
-// recover does in memory what Open would do.
+// recover does in memory what Open would do. Without a directory there is no log.
 func (r *CheckReport) recover(ctx context.Context, dir string, t *tree.Tree, meta tree.Meta) error {
 	s := &Store{opts: Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}.withDefaults(), tree: t}
 	s.log = s.opts.Logger
@@ -83,7 +105,26 @@ func (r *CheckReport) recover(ctx context.Context, dir string, t *tree.Tree, met
 	if err := rec.loadTree(); err != nil {
 		r.Findings = append(r.Findings, err.Error())
 	}
-	o := wal.Options{Dir: filepath.Join(dir, walName), StoreID: meta.StoreID, AfterSeq: meta.Seq, MustReach: meta.StoreID != [16]byte{}}
+	if dir != "" {
+		if err := r.replay(ctx, rec); err != nil {
+			return err
+		}
+	}
+	rec.finish()
+	r.Revision, r.CompactRevision = s.head.revision, s.head.compacted
+	r.Keys = s.mem.index.sumOf(span{open: true}).live
+	if len(r.Findings) == 0 {
+		var err error
+		r.Hash, err = s.hashUpTo(ctx, r.Revision, r.CompactRevision, false)
+		return err
+	}
+	return nil
+}
+
+// replay checks the log and applies what the tree has not.
+func (r *CheckReport) replay(ctx context.Context, rec *recovery) error {
+	meta := rec.meta
+	o := wal.Options{Dir: filepath.Join(rec.s.opts.Dir, walName), StoreID: meta.StoreID, AfterSeq: meta.Seq, MustReach: meta.StoreID != [16]byte{}}
 	var broken error
 	found, err := wal.Check(o, func(seq uint64, payload []byte) error {
 		if seq > meta.Seq && broken == nil {
@@ -99,13 +140,6 @@ func (r *CheckReport) recover(ctx context.Context, dir string, t *tree.Tree, met
 			r.Findings = append(r.Findings, "log: "+p.Error())
 		}
 	}
-	rec.finish()
-	r.Revision, r.CompactRevision = s.head.revision, s.head.compacted
-	r.Keys = s.mem.index.sumOf(span{open: true}).live
 	r.WALBytes, r.Frames, r.TornTail = found.Bytes, found.Frames, found.TornBytes > 0
-	if len(r.Findings) == 0 {
-		r.Hash, err = s.hashUpTo(ctx, r.Revision, r.CompactRevision, false)
-		return err
-	}
 	return nil
 }

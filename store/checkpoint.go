@@ -217,6 +217,8 @@ func addControls(b *tree.Batch, controls []control) {
 		case recordBoot:
 			term := c.a
 			b.Term = &term
+		case recordAuth:
+			addAuth(b, c.auth)
 		}
 	}
 	for _, id := range leaseOrder {

@@ -161,6 +161,9 @@ func (s *Store) takeBack(b *batch) {
 // publish makes a durable batch visible: to reads, then to watchers.
 func (s *Store) publish(b *batch, seq uint64) {
 	rev := s.settle(b)
+	if b.auth != nil {
+		s.auth.published.Store(b.auth) // first: what follows a revocation must not be readable before it
+	}
 	s.ckpt.note(s, rev, seq, b.controls)
 	if from := s.published.Load(); rev > from {
 		s.published.Store(rev)

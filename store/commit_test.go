@@ -126,7 +126,8 @@ func stateOf(t *testing.T, s *Store) string {
 	}
 	s.mem.mu.Lock()
 	defer s.mem.mu.Unlock()
-	return text + fmt.Sprint(s.mem.index.sumOf(span{open: true}), s.mem.index.keys, s.mem.changes.len(), s.mem.tail.len(), s.mem.tailBytes.Load())
+	return text + fmt.Sprint(s.mem.index.sumOf(span{open: true}), s.mem.index.keys, s.mem.changes.len(), s.mem.tail.len(), s.mem.tailBytes.Load()) +
+		authText(s.auth.head) + authText(s.Auth())
 }
 
 // On a full disk a write is refused and leaves no trace; with room again all goes on.
@@ -150,6 +151,7 @@ func TestNoSpaceIsUndone(t *testing.T) {
 		"grant":   func() error { _, err := s.LeaseGrant(bg, 3, 100); return err },
 		"revoke":  func() error { _, err := s.LeaseRevoke(bg, 1); return err },
 		"compact": func() error { _, err := s.Compact(bg, 3, false); return err },
+		"user":    func() error { return s.ChangeAuth(bg, addUser("u")) },
 		"move":    func() error { _, err := do(s, Op{Put: &PutRequest{Key: []byte("a"), Lease: 2}}); return err },
 		"twice": func() error {
 			_, err := do(s, putOp("c", "2"), deleteOp(single("c")), deleteOp(single("a")), putOp("d", ""))

@@ -30,6 +30,7 @@ type crashLife struct {
 	// pending is what the request without an answer would have done.
 	pending   func(*model)
 	ops       int
+	auths     int // changes of users and roles that were asked for
 	refusals  int
 	mayRefuse bool // the disk is full at times
 }
@@ -213,6 +214,9 @@ func sameAsModel(s *Store, m *model) error {
 	}
 	if err := sameLeases(s, m); err != nil {
 		return err
+	}
+	if got, want := authText(s.Auth()), authText(m.auth); got != want {
+		return fmt.Errorf("users and roles are %s instead of %s", got, want)
 	}
 	h, err := s.HashKV(bg, 0)
 	if err == nil && h.Hash != m.hash(m.rev) {

@@ -7,18 +7,18 @@ import (
 
 // crashScript is a fixed life in which every kind of request meets every other.
 var crashScript = strings.Fields(`
-	put put txn grant attach put checkpoint
-	put delete compact put txn attach physical
+	put put txn auth grant attach put checkpoint
+	auth put auth delete compact put txn attach physical
 	grant attach revoke put defragment put
 	reopen put big delete physical compact checkpoint
-	txn attach revoke compact physical defragment
-	put reopen put big txn delete grant attach
-	checkpoint put physical revoke put`)
+	txn attach auth revoke compact physical defragment
+	put auth reopen put big txn delete grant attach
+	checkpoint put auth physical auth revoke put`)
 
 // randomScript is a life of n requests.
 func (l *crashLife) randomScript(n int) []string {
 	kinds := strings.Fields(`put put put put txn txn txn delete delete big
-		grant attach attach revoke compact physical checkpoint defragment reopen`)
+		grant attach attach revoke auth auth compact physical checkpoint defragment reopen`)
 	script := make([]string, n)
 	for i := range script {
 		script[i] = kinds[l.rnd.IntN(len(kinds))]
@@ -58,6 +58,8 @@ func (l *crashLife) request(kind string) crashRequest {
 			run:   func(s *Store) (int64, error) { return s.LeaseRevoke(bg, id) },
 			apply: func(m *model) { must(l.t, m.revoke(id)) },
 		}
+	case "auth":
+		return l.changeAuth()
 	case "compact", "physical":
 		return l.compaction(kind == "physical")
 	case "checkpoint":
@@ -86,6 +88,29 @@ func (l *crashLife) grant() crashRequest {
 			return lease.Revision, err
 		},
 		apply: func(m *model) { m.leases[id] = ttl },
+	}
+}
+
+// changeAuth makes the next change of a list that begins again, past those that can not be
+// made now.
+func (l *crashLife) changeAuth() crashRequest {
+	var plan authPlan
+	for done := false; !done; l.auths++ {
+		plan = authPlans[l.auths%len(authPlans)]
+		u, err := plan(l.m.auth)
+		done = err == nil && u != nil
+	}
+	return crashRequest{
+		run: func(s *Store) (int64, error) {
+			err := s.ChangeAuth(bg, plan)
+			return s.Revision(), err
+		},
+		apply: func(m *model) {
+			u, err := plan(m.auth)
+			must(l.t, err)
+			m.auth, err = m.auth.Apply(u)
+			must(l.t, err)
+		},
 	}
 }
 

@@ -143,6 +143,16 @@ func (s *Store) liveBelow(ctx context.Context, rev, compacted int64) (keep []Rev
 			}
 		}
 	}
+	// For etcd what has no key is a key as well, an empty one.
+	for i := len(s.mem.marks) - 1; i >= 0; i-- {
+		if m := s.mem.marks[i]; m.Main <= rev {
+			any = true
+			if m.Main <= compacted {
+				keep = append(keep, m)
+			}
+			break
+		}
+	}
 	slices.SortFunc(keep, Revision.Compare)
 	return keep, any, nil
 }

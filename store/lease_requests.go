@@ -67,13 +67,17 @@ func (l *leases) freeID() int64 {
 // LeaseRevoke ends a lease and deletes its keys, in key order, in one revision.
 // It returns the store's revision after that.
 //
-// ErrLeaseNotFound is returned when there is no such lease.
+// ErrLeaseNotFound is returned when there is no such lease, and an error of auth.State.Allow
+// when the context's caller may not write all of its keys.
 func (s *Store) LeaseRevoke(ctx context.Context, id int64) (rev int64, err error) {
 	err = s.submit(func(b *batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := s.admitDelete(); err != nil {
+			return err
+		}
+		if err := s.permitRevoke(ctx, id); err != nil {
 			return err
 		}
 		if !s.revoke(b, id) {

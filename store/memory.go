@@ -20,6 +20,9 @@ type memory struct {
 	tailBytes atomic.Int64
 	// floor is the revision up to which superseded records are gone.
 	floor int64
+	// marks are the records without a key, ascending, by which etcd's restore marks a revision
+	// that was moved forward. They do not change.
+	marks []Revision
 }
 
 // change is one record in revision order.

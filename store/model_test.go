@@ -10,6 +10,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/tarn-kv/tarn/store/auth"
 )
 
 // model is etcd's key space in the simplest form that can be right: every
@@ -21,6 +23,7 @@ type model struct {
 	leases         map[int64]int64
 	alarms         map[Alarm]bool
 	hashes         map[int64]HashResult // made by compactions since the start
+	auth           *auth.State
 }
 
 type modelRecord struct {
@@ -30,7 +33,7 @@ type modelRecord struct {
 }
 
 func newModel() *model {
-	return &model{rev: 1, compacted: -1, leases: map[int64]int64{}, alarms: map[Alarm]bool{}, hashes: map[int64]HashResult{}}
+	return &model{rev: 1, compacted: -1, leases: map[int64]int64{}, alarms: map[Alarm]bool{}, hashes: map[int64]HashResult{}, auth: auth.New()}
 }
 
 func encodeKV(kv *mvccpb.KeyValue) []byte {

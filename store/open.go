@@ -88,14 +88,26 @@ func (s *Store) inspect() (fresh bool, err error) {
 	if slices.Contains(names, "member") {
 		return false, fmt.Errorf("%w: %s is a data directory of etcd; use an empty directory", ErrForeign, dir)
 	}
-	segments, err := s.opts.FS.List(filepath.Join(dir, walName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("read data directory: %w", err)
-	}
-	if slices.ContainsFunc(segments, func(n string) bool { return filepath.Ext(n) == ".wal" }) {
+	if log, err := hasLog(s.opts.FS, dir); err != nil {
+		return false, err
+	} else if log {
 		return false, damage(fmt.Errorf("%s has a log but no %s", dir, treeName))
 	}
 	return true, nil
+}
+
+// hasLog tells whether there is a log in a data directory.
+func hasLog(files vfs.FS, dir string) (bool, error) {
+	segments, err := files.List(filepath.Join(dir, walName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("read data directory: %w", err)
+	}
+	return slices.ContainsFunc(segments, func(n string) bool { return filepath.Ext(n) == ".wal" }), nil
+}
+
+// errStrayLog: the tree gets its identity before the log is made.
+func errStrayLog(dir string) error {
+	return fmt.Errorf("%s has a log, but its %s belongs to no store", dir, treeName)
 }
 
 // openTree also reports whether the file had no store's identity yet and got one: it is
@@ -119,6 +131,11 @@ func (s *Store) openTree(fresh bool) (meta tree.Meta, adopted bool, err error) {
 		return meta, false, fmt.Errorf("%w: %s holds store %s, but store %s is expected there; mount the right file system, or correct the configuration", ErrForeign, s.opts.Dir, s.ID(), want)
 	}
 	if adopted = s.id == [16]byte{}; adopted {
+		if log, err := hasLog(s.opts.FS, s.opts.Dir); err != nil {
+			return meta, false, err
+		} else if log {
+			return meta, false, damage(errStrayLog(s.opts.Dir))
+		}
 		// A new file, or one of etcd's: it becomes this store's.
 		rand.Read(s.id[:])
 		if err := s.tree.Apply(&tree.Batch{StoreID: &s.id}); err != nil {

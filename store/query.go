@@ -13,9 +13,16 @@ import (
 // Range evaluates a request at its revision. The result has no values yet: they
 // are fetched with AppendValues; it must be closed.
 //
-// ErrFutureRev and ErrCompacted are returned when the revision can not be read.
+// ErrFutureRev and ErrCompacted are returned when the revision can not be read, and an error of
+// auth.State.Allow, before those, when the context's caller may not read the range.
 func (s *Store) Range(ctx context.Context, req *RangeRequest) (*RangeResult, error) {
 	r, err := s.NewReader(ctx, req.Revision)
+	if denied := s.PermitRead(ctx, req.KeyRange); denied != nil {
+		if err == nil {
+			r.Close()
+		}
+		return nil, denied
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +64,13 @@ func (s *Store) Range(ctx context.Context, req *RangeRequest) (*RangeResult, err
 
 // readTxn evaluates a transaction that has only range operations, at the
 // published revision and without the writer.
-func (s *Store) readTxn(req *TxnRequest) (*TxnResult, error) {
+func (s *Store) readTxn(ctx context.Context, req *TxnRequest) (*TxnResult, error) {
 	p, current, err := s.pinAt(0)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.permitTxn(ctx, s.Auth(), req); err != nil {
+		p.Close()
 		return nil, err
 	}
 	res := &TxnResult{Revision: current, Succeeded: true, Ops: req.Success, pin: p}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/tarn-kv/tarn/store/auth"
 	"github.com/tarn-kv/tarn/store/tree"
 	"github.com/tarn-kv/tarn/store/vfs"
 	"github.com/tarn-kv/tarn/store/wal"
@@ -56,6 +57,7 @@ func (r *recovery) finish() {
 	s.published.Store(s.head.revision)
 	s.compacted.Store(s.head.compacted)
 	s.hub.rev = s.head.revision
+	s.auth.published.Store(s.auth.head)
 	for _, l := range r.leases {
 		l.expiry = now().Add(ttlDuration(l.ttl) + restartGrace)
 		s.leases.add(l)
@@ -70,6 +72,7 @@ func (r *recovery) finish() {
 
 func (r *recovery) loadTree() error {
 	s := r.s
+	s.auth.head = auth.New()
 	s.head.revision = max(1, r.meta.Revision)
 	s.head.compacted = max(r.meta.ScheduledCompact, r.meta.FinishedCompact)
 	s.mem.floor = s.head.compacted
@@ -94,6 +97,9 @@ func (r *recovery) loadTree() error {
 		}
 		s.alarms.set(Alarm{MemberID: a.MemberID, Type: AlarmType(a.Type)}, state)
 	}
+	if err := s.loadAuth(); err != nil {
+		return damage(err)
+	}
 	v := s.tree.View()
 	defer v.Close()
 	var bad error
@@ -103,8 +109,9 @@ func (r *recovery) loadTree() error {
 			bad = err
 			return false
 		}
-		// etcd's restore marks a bumped revision by a record without a key.
-		if key != "" {
+		if key == "" {
+			s.mem.marks = append(s.mem.marks, rev)
+		} else {
 			s.mem.load(key, rec)
 		}
 		return true
@@ -118,12 +125,15 @@ func (r *recovery) loadTree() error {
 // recordOf is what the index keeps of an encoded record.
 func recordOf(rev Revision, dead bool, value []byte) (key string, rec record, err error) {
 	kv, err := tree.DecodeKV(value)
+	if err == nil {
+		err = tree.CheckRecord(rev, dead, kv, len(value))
+	}
 	if err != nil {
 		return "", record{}, fmt.Errorf("record %d/%d: %w", rev.Main, rev.Sub, err)
 	}
 	rec = record{main: rev.Main, sub: int32(rev.Sub), size: int32(len(value))}
 	if !dead {
-		rec.create, rec.version, rec.lease = kv.Create, max(1, kv.Version), kv.Lease
+		rec.create, rec.version, rec.lease = kv.Create, kv.Version, kv.Lease
 	}
 	return string(kv.Key), rec, nil
 }
@@ -184,6 +194,12 @@ func (r *recovery) replayControl(c control) error {
 		s.alarms.set(Alarm{MemberID: uint64(c.b), Type: AlarmType(c.a)}, c.state)
 	case recordBoot:
 		s.term = max(s.term, c.a)
+	case recordAuth:
+		next, err := s.auth.head.Apply(c.auth)
+		if err != nil {
+			return err
+		}
+		s.auth.head = next
 	}
 	return nil
 }

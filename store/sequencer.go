@@ -11,18 +11,22 @@ import (
 // result shows is durable. The result must be closed.
 //
 // ErrCompacted, ErrFutureRev, ErrLeaseNotFound, ErrKeyNotFound and ErrNoSpace
-// are returned when an operation of the branch taken can not be done: nothing of the
-// transaction is applied then.
+// are returned when an operation of the branch taken can not be done, and an error of
+// auth.State.Allow when the context's caller may not do all of both branches: nothing
+// of the transaction is applied then.
 func (s *Store) Txn(ctx context.Context, req *TxnRequest) (*TxnResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if req.readOnly() {
-		return s.readTxn(req)
+		return s.readTxn(ctx, req)
 	}
 	var res *TxnResult
 	err := s.submit(func(b *batch) error {
 		if err := s.admit(b, req); err != nil {
+			return err
+		}
+		if err := s.permitTxn(ctx, s.auth.head, req); err != nil {
 			return err
 		}
 		s.mem.mu.Lock()

@@ -39,6 +39,7 @@ type Store struct {
 	mem    memory
 	leases leases
 	alarms alarms
+	auth   authority
 	hub    hub
 	pins   pins
 

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/tarn-kv/tarn/store/auth"
 )
 
 // The payload of a frame of the log is a sequence of records. A record is a
@@ -16,6 +18,7 @@ const (
 	recordCompact = 5 // revision
 	recordAlarm   = 6 // type, member ID, alarmState
 	recordBoot    = 7 // term
+	recordAuth    = 8 // revision, auth.Update
 )
 
 // appendChange appends the head of a change's record; the value follows.
@@ -35,6 +38,7 @@ type control struct {
 	kind  byte
 	a, b  int64
 	state alarmState // of an alarm
+	auth  *auth.Update
 }
 
 func (c control) append(dst []byte) []byte {
@@ -46,6 +50,10 @@ func (c control) append(dst []byte) []byte {
 	case recordAlarm:
 		dst = binary.AppendVarint(dst, c.b)
 		dst = append(dst, byte(c.state))
+	case recordAuth:
+		update := c.auth.Append(nil)
+		dst = binary.AppendUvarint(dst, uint64(len(update)))
+		dst = append(dst, update...)
 	}
 	return dst
 }
@@ -128,6 +136,10 @@ func (d *decoder) control(kind byte) control {
 	case recordAlarm:
 		c.b = d.varint()
 		c.state = alarmState(d.byte())
+	case recordAuth:
+		if update := d.bytes(); d.err == nil {
+			c.auth, d.err = auth.ParseUpdate(update)
+		}
 	case recordRevoke, recordCompact, recordBoot:
 	default:
 		d.err = fmt.Errorf("unknown record kind %d: the log was written by a newer version, or is damaged", kind)

@@ -46,7 +46,7 @@ func (w *WatchStream) catchUp() (m WatchMessage, ok bool, err error) {
 	}
 	x.noted = true
 	h.countEvents(c.events)
-	m = WatchMessage{Kind: WatchEvents, ID: x.ID, Revision: h.rev, PrevKV: x.PrevKV, Framed: c.framed, cost: len(c.framed) + messageOverhead}
+	m = WatchMessage{Kind: WatchEvents, ID: x.ID, Revision: h.rev, PrevKV: x.PrevKV, Framed: c.framed, pooled: c.pooled, cost: len(c.framed) + messageOverhead}
 	w.bytes += m.cost
 	return m, true, nil
 }
@@ -55,6 +55,7 @@ func (w *WatchStream) catchUp() (m WatchMessage, ok bool, err error) {
 type changeChunk struct {
 	events    int
 	framed    []byte
+	pooled    *[]byte
 	next      int64 // first revision that was not looked at
 	compacted int64 // not 0 if the history begins above the wanted revision
 }
@@ -72,7 +73,7 @@ func (s *Store) readChanges(x *watcher, from, last int64) (c changeChunk, err er
 	past, next := s.scanChanges(x, from, last, compacted)
 	c.next, c.events = next, len(past)
 	if len(past) > 0 {
-		c.framed, err = s.encodePast(past)
+		c.framed, c.pooled, err = s.encodePast(past)
 	}
 	return c, err
 }

@@ -1,6 +1,10 @@
 package store
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // watchEvents is the field of etcdserverpb.WatchResponse that has the events.
 const watchEvents protowire.Number = 11
@@ -41,21 +45,49 @@ func (p *pastEvent) encodedSize() int {
 	return n
 }
 
-// encodePast encodes events in one piece of memory, as a response has them. Their
-// records must be pinned.
-func (s *Store) encodePast(past []pastEvent) (framed []byte, err error) {
+const (
+	// pooledFrom is the size of a message's events from which on their memory is used again.
+	pooledFrom = 64 << 10
+	// pooledSize is that memory: a message with all it can have, but for a last revision
+	// that is large.
+	pooledSize = catchUpBytes + 64<<10
+)
+
+// framedBuffers has memory for messages from the history. Without it those who catch up
+// make garbage as fast as they read, and the heap grows by its own size.
+var framedBuffers = sync.Pool{New: func() any {
+	b := make([]byte, pooledSize)
+	return &b
+}}
+
+// Release gives the memory of Framed back. It may be called once, when nobody reads it any more.
+func (m *WatchMessage) Release() {
+	if m.pooled != nil {
+		framedBuffers.Put(m.pooled)
+		m.pooled, m.Framed = nil, nil
+	}
+}
+
+// encodePast encodes events in one piece of memory, as a response has them; pooled is not
+// nil if it is one that can be used again. Their records must be pinned.
+func (s *Store) encodePast(past []pastEvent) (framed []byte, pooled *[]byte, err error) {
 	size := 0
 	for i := range past {
 		size += recordSize(watchEvents, past[i].encodedSize())
 	}
-	framed = make([]byte, size)
+	if size >= pooledFrom && size <= pooledSize {
+		pooled = framedBuffers.Get().(*[]byte)
+		framed = (*pooled)[:size]
+	} else {
+		framed = make([]byte, size)
+	}
 	f := newFiller(framed)
 	defer f.free()
 	end := framed[:0]
 	for i := range past {
 		end = past[i].append(f, end)
 	}
-	return framed, f.fill(s)
+	return framed, pooled, f.fill(s)
 }
 
 // append appends all of the event but its records, for which it notes the places.

@@ -12,6 +12,9 @@ type WatchRequest struct {
 	NoPut    bool // leave out puts
 	NoDelete bool // leave out deletes
 	Progress bool // send the revision from time to time while there is no event
+	// Permit, if set, is asked when the watch begins, while nothing is published.
+	// Its error is Create's.
+	Permit func() error
 }
 
 // MessageKind tells what a WatchMessage is.
@@ -47,5 +50,6 @@ type WatchMessage struct {
 	// set, behind a tag and its length.
 	Framed []byte
 
-	cost int // bytes that it takes up in the queue
+	pooled *[]byte // the memory of Framed, if it can be used again
+	cost   int     // bytes that it takes up in the queue
 }

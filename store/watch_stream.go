@@ -43,9 +43,9 @@ func (s *Store) NewWatchStream(ready func()) *WatchStream {
 // Create begins a watch and queues its first message. It returns the watch's ID.
 //
 // ErrEmptyRange, ErrWatchIDInUse and, for a negative start, ErrCompacted are
-// returned when it can not; nothing is queued then.
+// returned when it can not, and the error of req.Permit; nothing is queued then.
 func (w *WatchStream) Create(req WatchRequest) (id int64, err error) {
-	x := &watcher{WatchRequest: req, stream: w, span: req.span(), noted: true}
+	x := &watcher{WatchRequest: req, stream: w, span: req.span()}
 	if x.span.empty() {
 		return 0, ErrEmptyRange
 	}
@@ -58,7 +58,14 @@ func (w *WatchStream) Create(req WatchRequest) (id int64, err error) {
 		h.mu.Unlock()
 		return 0, ErrStopped
 	}
-	if x.ID, err = w.takeID(req.ID); err != nil {
+	if req.Permit != nil {
+		err = req.Permit()
+		x.Permit = nil // it is not kept as long as the watch
+	}
+	if err == nil {
+		x.ID, err = w.takeID(req.ID)
+	}
+	if err != nil {
 		h.mu.Unlock()
 		return 0, err
 	}

@@ -92,7 +92,7 @@ func (a *applier) run(b *Batch) error {
 	if err := writeVersions(a.tx, &a.changed); err != nil {
 		return err
 	}
-	for _, step := range []func(*Batch) error{a.remove, a.put, a.leases, a.alarms, a.meta, a.member} {
+	for _, step := range []func(*Batch) error{a.remove, a.put, a.leases, a.alarms, a.auth, a.meta, a.member} {
 		if err := step(b); err != nil {
 			return err
 		}

@@ -24,6 +24,10 @@ type Batch struct {
 	AlarmPut    []AlarmRecord
 	AlarmDelete []AlarmRecord
 
+	AuthEnabled          *bool
+	AuthRevision         *uint64
+	AuthUsers, AuthRoles []AuthRecord // in this order; one name may come more than once
+
 	Seq              *uint64
 	Term             *int64
 	ScheduledCompact *int64

@@ -24,10 +24,9 @@ func (t *Tree) Check(ctx context.Context, finding func(string)) error {
 	defer t.endRead(tx, h)
 
 	found := 0
-	p := newPageChecker(h, tx, func(s string) { found++; finding(s) })
 	c := checker{ctx: ctx, finding: finding}
 	err = guard("check", t.opts.Path, func() error {
-		if err := p.run(ctx); err != nil || found > 0 {
+		if err := checkPages(ctx, h.file, func(s string) { found++; finding(s) }); err != nil || found > 0 {
 			return err
 		}
 		return c.run(tx)

@@ -32,9 +32,12 @@ func (c *checker) run(tx *bolt.Tx) error {
 	}
 	c.meta(tx)
 	decode := map[string]func(k, v []byte) error{
-		string(bucketLease):   func(k, v []byte) error { _, err := decodeLease(k, v); return err },
-		string(bucketAlarm):   func(k, _ []byte) error { _, err := decodeAlarm(k); return err },
-		string(bucketMembers): func(k, v []byte) error { _, err := decodeMember(k, v); return err },
+		string(bucketLease):     func(k, v []byte) error { _, err := decodeLease(k, v); return err },
+		string(bucketAlarm):     func(k, _ []byte) error { _, err := decodeAlarm(k); return err },
+		string(bucketMembers):   func(k, v []byte) error { _, err := decodeMember(k, v); return err },
+		string(bucketAuth):      checkAuth,
+		string(bucketAuthUsers): checkNamed,
+		string(bucketAuthRoles): checkNamed,
 	}
 	return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
 		check := decode[string(name)]
@@ -78,22 +81,15 @@ func (c *checker) records(b *bolt.Bucket) error {
 }
 
 func (c *checker) record(keys map[string]lineage, rev Revision, dead bool, v []byte) {
-	if rev.Main < 1 || rev.Sub < 0 {
-		c.reportf("record %d/%d: revisions start at 1", rev.Main, rev.Sub)
-	}
 	kv, err := DecodeKV(v)
-	if err != nil {
-		c.reportf("record %d/%d: the value is %v", rev.Main, rev.Sub, err)
-		return
+	if err == nil {
+		err = CheckRecord(rev, dead, kv, len(v))
 	}
 	switch {
-	case len(v) == 0: // the mark of a revision that was moved forward (DSK-17)
-	case len(kv.Key) == 0:
-		c.reportf("record %d/%d: it has no key", rev.Main, rev.Sub)
+	case err != nil:
+		c.reportf("record %d/%d: %v", rev.Main, rev.Sub, err)
+	case len(v) == 0:
 	case dead:
-		if len(v) != KVSize(len(kv.Key), 0, 0, 0, 0, 0) {
-			c.reportf("record %d/%d: a tombstone of %q has more than a key", rev.Main, rev.Sub, kv.Key)
-		}
 		keys[string(kv.Key)] = lineage{dead: true}
 	default:
 		c.put(keys, rev, kv)
@@ -103,13 +99,6 @@ func (c *checker) record(keys map[string]lineage, rev Revision, dead bool, v []b
 // put checks a record against the one before of the same key. Compaction takes a
 // key's oldest records first, so what is left has no gaps.
 func (c *checker) put(keys map[string]lineage, rev Revision, kv KV) {
-	if kv.Mod != rev.Main {
-		c.reportf("record %d/%d: mod_revision of %q is %d", rev.Main, rev.Sub, kv.Key, kv.Mod)
-	}
-	fresh := kv.Create == rev.Main // created by this transaction, perhaps by an earlier change of it
-	if kv.Version < 1 || kv.Create < 1 || kv.Create > rev.Main || kv.Version == 1 && !fresh || kv.Version > 1 && fresh && rev.Sub == 0 {
-		c.reportf("record %d/%d: %q can not have version %d and create_revision %d", rev.Main, rev.Sub, kv.Key, kv.Version, kv.Create)
-	}
 	last, known := keys[string(kv.Key)]
 	switch {
 	case known && last.dead && kv.Version != 1:

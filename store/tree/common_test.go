@@ -237,3 +237,13 @@ func inBolt(t testing.TB, path string, fn func(tx *bolt.Tx) error) {
 type counter struct{ n atomic.Int64 }
 
 func (c *counter) observe(time.Duration) { c.n.Add(1) }
+
+func openFile(t testing.TB, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}

@@ -99,20 +99,7 @@ func (c *copier) finish() error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	return c.tree.opts.FS.Commit(c.name, func() error {
-		tx, err := c.dst.db.Begin(false)
-		if err != nil {
-			return err
-		}
-		size := tx.Size()
-		if err := tx.Rollback(); err != nil {
-			return err
-		}
-		if err := c.dst.file.Truncate(size); err != nil {
-			return err
-		}
-		return c.dst.db.Sync()
-	})
+	return c.tree.opts.FS.Commit(c.name, c.dst.trim)
 }
 
 // copyBucket makes and fills the bucket at path.

@@ -12,12 +12,14 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sys/unix"
 )
 
 const (
 	// lockTimeout is how long Open waits for another process to let go of the
 	// file: longer than a process needs to exit, shorter than a person waits.
 	lockTimeout = time.Second
+	lockPause   = 50 * time.Millisecond
 
 	// growStep is what a file grows by: enough that most commits do not grow
 	// it, little enough that a small store has a small file.
@@ -53,8 +55,8 @@ func openHandle(path string, o Options, mode openMode) (h *handle, err error) {
 		if f, err = os.OpenFile(name, flag, perm); err != nil {
 			return nil, err
 		}
-		if err := refuseEmpty(f, mode); err != nil {
-			f.Close()
+		if err := prepare(f, mode); err != nil {
+			closeLocked(f)
 			return nil, err
 		}
 		file = f
@@ -68,6 +70,7 @@ func openHandle(path string, o Options, mode openMode) (h *handle, err error) {
 		PageSize:        o.PageSize,
 		ReadOnly:        mode == modeRead,
 		OpenFile:        open,
+		NoFreelistSync:  true,
 	}
 	var db *bolt.DB
 	// Reading the list of free pages of a damaged file can panic inside
@@ -83,6 +86,9 @@ func openHandle(path string, o Options, mode openMode) (h *handle, err error) {
 		return nil, openError(path, err)
 	}
 	db.AllocSize = growStep
+	// Only now: bbolt would add its list of free pages to a file without one, as etcd
+	// leaves it, before we know whether to write to it at all.
+	db.NoFreelistSync = false
 	h = &handle{db: db, file: file, closed: make(chan struct{})}
 	h.refs.Store(1)
 	return h, nil
@@ -97,15 +103,47 @@ func closeLocked(f *os.File) error {
 	return f.Close()
 }
 
-func refuseEmpty(f *os.File, mode openMode) error {
+// prepare locks a file that exists and looks at all its pages, before bbolt
+// maps it and believes them. bbolt then finds it locked by its own descriptor.
+func prepare(f *os.File, mode openMode) error {
+	if mode == modeCreate {
+		return nil
+	}
+	if err := lock(f, mode); err != nil {
+		return err
+	}
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if mode != modeCreate && info.Size() == 0 {
+	if info.Size() == 0 {
 		return errEmptyFile
 	}
-	return nil
+	damage, err := firstDamage(f)
+	if damage != "" {
+		return damaged("open", f.Name(), damage)
+	}
+	return err
+}
+
+// lock takes the lock that bbolt takes, waiting as long for it.
+func lock(f *os.File, mode openMode) error {
+	how := unix.LOCK_EX
+	if mode == modeRead {
+		how = unix.LOCK_SH
+	}
+	for start := time.Now(); ; time.Sleep(lockPause) {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case err == unix.EINTR:
+		case err != unix.EWOULDBLOCK:
+			return os.NewSyscallError("flock", err)
+		case time.Since(start) > lockTimeout:
+			return berrors.ErrTimeout
+		}
+	}
 }
 
 var errEmptyFile = errors.New("the file is empty")

@@ -8,10 +8,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// maxDepth is far more levels than a B+ tree of any size has: pages of a damaged
-// file can form a loop.
-const maxDepth = 32
-
 // lookup finds records of bucket key by their revision, in the mapped pages themselves.
 // A list searches once for each key, and a search with bbolt's cursor costs several
 // times as much: a call for each page and for each comparison of bytes.
@@ -104,7 +100,7 @@ func (p *position) below(l *lookup) position {
 	if p.at > 0 {
 		child.low = branchKey(b)
 	}
-	if p.at+1 < elements(p.page) {
+	if p.at+1 < elementCount(p.page) {
 		child.high = branchKey(p.element(1))
 	}
 	return child
@@ -129,13 +125,13 @@ func (l *lookup) page(id uint64) []byte {
 	}
 	overflow := uint64(binary.NativeEndian.Uint32(p[12:]))
 	p = p[:(overflow+1)*l.pageSize]
-	if n := elements(p); n == 0 && p[8] == flagBranch || n*elementLen > len(p)-pageHeaderLen {
+	if n := elementCount(p); n == 0 && p[8] == flagBranch || n*elementLen > len(p)-pageHeaderLen {
 		panic(fmt.Sprintf("page %d can not have %d elements", id, n))
 	}
 	return p
 }
 
-func elements(page []byte) int { return int(binary.NativeEndian.Uint16(page[10:])) }
+func elementCount(page []byte) int { return int(binary.NativeEndian.Uint16(page[10:])) }
 
 func u32(b []byte) uint32 { return binary.NativeEndian.Uint32(b) }
 
@@ -150,7 +146,7 @@ func (p *position) search(want recordKey) {
 	body := p.page[pageHeaderLen:]
 	above := func(i int) bool { return want.less(key(body[i*elementLen:])) }
 
-	lo, hi := 0, elements(p.page) // all before lo are at most want, all from hi on above it
+	lo, hi := 0, elementCount(p.page) // all before lo are at most want, all from hi on above it
 	for at, step := p.guess(want, hi), 1; lo <= at && at < hi; step *= 2 {
 		if above(at) {
 			hi = at

@@ -129,13 +129,6 @@ func validate(h *handle, path string) error {
 			return pathError("open", path, err)
 		}
 		defer tx.Rollback()
-		info, err := h.file.Stat()
-		if err != nil {
-			return pathError("open", path, err)
-		}
-		if info.Size() < tx.Size() {
-			return damaged("open", path, fmt.Sprintf("it is cut off: %d bytes instead of at least %d", info.Size(), tx.Size()))
-		}
 		if tx.Bucket(bucketKey) == nil || tx.Bucket(bucketMeta) == nil {
 			return pathError("open", path, fmt.Errorf("%w: it has no bucket key or no bucket meta; is it another program's file?", ErrForeign))
 		}

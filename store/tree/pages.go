@@ -1,161 +1,272 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
+	"os"
+	"runtime/debug"
 
-	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
 )
 
-// The form of bbolt's pages: a header, elements of a fixed size, and the
-// keys and values that the elements point at. Numbers are in the machine's byte
-// order.
-const (
-	pageHeaderLen  = 16 // id 8, flags 2, count 2, overflow 4
-	elementLen     = 16 // branch: position 4, key length 4, page 8; leaf: flags, position, key and value lengths, 4 each
-	bucketValueLen = 16 // root page 8, sequence 8; a page follows if the root is 0
+// maxDepth is how many pages there can be on the way to a record, those of buckets in
+// buckets included. A file as large as can be has ten.
+const maxDepth = 64
 
-	flagBranch   = 0x01
-	flagLeaf     = 0x02
-	flagMeta     = 0x04
-	flagFreelist = 0x10
-	flagBucket   = 0x01 // of a leaf's element
-)
-
-// pageChecker looks at each page by itself. bbolt believes what a page says of
-// lengths and places, so that a bad page makes it read outside the file. The
-// pages are read, not mapped: a disk's error is then an error and no fault.
-type pageChecker struct {
-	tx       *bolt.Tx
-	file     io.ReaderAt
-	pageSize int
-	pages    uint64 // pages below the high-water mark
-	report   func(string)
-	seen     []bool // pages that another one points at
+// pageWalk goes through all pages that can be reached, before bbolt does or when Check asks
+// for it. bbolt believes what a page says of lengths and places, follows pages that point at each other in a
+// circle for ever, and gives out pages again that its list calls free: all that it relies on is
+// looked at here.
+type pageWalk struct {
+	ctx    context.Context
+	file   []byte // mapped
+	meta   metaPage
+	report func(string) // may set stop
+	stop   bool
+	used   bitmap // pages that another one points at
+	looks  int
+	at     uint64 // the page that is being read
 }
 
-func newPageChecker(h *handle, tx *bolt.Tx, report func(string)) *pageChecker {
-	c := &pageChecker{tx: tx, file: h.file, pageSize: h.db.Info().PageSize, report: report}
-	c.pages = uint64(tx.Size()) / uint64(c.pageSize)
-	c.seen = make([]bool, c.pages)
-	return c
+// checkPages walks the pages of a file and reports what is wrong. The error only says that it could
+// not be done, or that ctx ended.
+func checkPages(ctx context.Context, f *os.File, report func(string)) error {
+	return walkFile(f, &pageWalk{ctx: ctx, report: report})
 }
 
-// run checks all pages that are not free. It stops early at a page whose length
-// is bad, since the next one can not be found then.
-func (c *pageChecker) run(ctx context.Context) error {
-	for id := uint64(0); id < c.pages; {
-		if id%lookAround == 0 && ctx.Err() != nil {
-			return ctx.Err()
+// firstDamage tells what is wrong with the pages of a file, "" if nothing is.
+func firstDamage(f *os.File) (damage string, err error) {
+	w := &pageWalk{ctx: context.Background()}
+	w.report = func(text string) { damage, w.stop = text, true }
+	err = walkFile(f, w)
+	return damage, err
+}
+
+func walkFile(f *os.File, w *pageWalk) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() < minPageSize || int64(int(info.Size())) != info.Size() {
+		w.report(fmt.Sprintf("it has %d bytes", info.Size()))
+		return nil
+	}
+	if w.file, err = unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED); err != nil {
+		return fmt.Errorf("map the file: %w", err)
+	}
+	defer unix.Munmap(w.file)
+	defer readAhead(f, info.Size())()
+	w.run()
+	return w.ctx.Err()
+}
+
+// run walks the file. A place that the disk can not give is a fault, and reported.
+func (w *pageWalk) run() {
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if r := recover(); r != nil {
+			if !isFault(r) {
+				panic(r)
+			}
+			w.reportf("page %d can not be read: %v", w.at, r)
 		}
-		info, err := c.tx.Page(int(id))
+	}()
+	var err error
+	if w.meta, err = findMeta(w.file); err != nil {
+		w.report(err.Error())
+		return
+	}
+	w.used = newBitmap(w.meta.pages)
+	w.page(w.meta.root, nil, nil, 1, true)
+	w.freelist()
+}
+
+func (w *pageWalk) reportf(format string, args ...any) {
+	if !w.stop {
+		w.report(fmt.Sprintf(format, args...))
+	}
+}
+
+// ended tells whether to go no further.
+func (w *pageWalk) ended() bool {
+	if w.looks++; w.looks%lookAround == 0 && w.ctx.Err() != nil {
+		w.stop = true
+	}
+	return w.stop
+}
+
+// page checks the page id and those below it. Its keys must begin with from, and be less than to, if
+// these are not nil. top is the page of the bucket that holds all others.
+func (w *pageWalk) page(id uint64, from, to []byte, depth int, top bool) {
+	if w.ended() {
+		return
+	}
+	if depth > maxDepth {
+		w.reportf("page %d: it is more than %d pages away from the first one", id, maxDepth)
+		return
+	}
+	b, err := w.take(id)
+	if err != nil {
+		w.reportf("page %d: %v", id, err)
+		return
+	}
+	switch flags := binary.NativeEndian.Uint16(b[8:]); flags {
+	case flagBranch:
+		w.branch(id, b, from, to, depth, top)
+	case flagLeaf:
+		if from != nil && binary.NativeEndian.Uint16(b[10:]) == 0 {
+			w.reportf("page %d: it is empty", id) // bbolt takes such a page away
+			return
+		}
+		if err := w.leaf(b, from, to, depth, top, false); err != nil {
+			w.reportf("page %d: %v", id, err)
+		}
+	default:
+		w.reportf("page %d: it is no page of records (type %#x)", id, flags)
+	}
+}
+
+// take returns the content of a page and of those that belong to it, and notes them as used: nothing
+// may be twice.
+func (w *pageWalk) take(id uint64) ([]byte, error) {
+	if id < 2 || id >= w.meta.pages {
+		return nil, fmt.Errorf("there is no such page among %d", w.meta.pages)
+	}
+	w.at = id
+	start := id * w.meta.pageSize
+	if got := binary.NativeEndian.Uint64(w.file[start:]); got != id {
+		return nil, fmt.Errorf("it says that it is page %d", got)
+	}
+	more := uint64(binary.NativeEndian.Uint32(w.file[start+12:]))
+	if more >= w.meta.pages-id {
+		return nil, fmt.Errorf("it says that it is %d pages long, but the file ends after %d", more+1, w.meta.pages-id)
+	}
+	for n := id; n <= id+more; n++ {
+		if w.used.has(n) {
+			return nil, fmt.Errorf("page %d is pointed at by another one as well", n)
+		}
+		w.used.set(n)
+	}
+	return w.file[start : start+(more+1)*w.meta.pageSize], nil
+}
+
+// elements returns the table of elements and checks that it fits.
+func elements(b []byte) (table []byte, err error) {
+	if len(b) < pageHeaderLen {
+		return nil, fmt.Errorf("its %d bytes are too few", len(b))
+	}
+	count := int(binary.NativeEndian.Uint16(b[10:]))
+	if pageHeaderLen+count*elementLen > len(b) {
+		return nil, fmt.Errorf("there is no room for %d elements", count)
+	}
+	return b[pageHeaderLen:][:count*elementLen], nil
+}
+
+// part is the key, or the key and the value, of element i of a page.
+func part(b, table []byte, i int, pos, n uint64) ([]byte, error) {
+	start := uint64(pageHeaderLen+i*elementLen) + pos
+	switch {
+	case start+n > uint64(len(b)):
+		return nil, fmt.Errorf("element %d is outside the page", i)
+	case start < uint64(pageHeaderLen+len(table)):
+		return nil, fmt.Errorf("element %d overlaps the table of elements", i)
+	}
+	return b[start : start+n], nil
+}
+
+// inOrder checks that a key follows on the one before in its page. The first one is the key by which its
+// page is pointed at, if it is: bbolt relies on that when it writes.
+func inOrder(i int, key, before, to []byte) error {
+	c := bytes.Compare(key, before)
+	switch {
+	case len(key) == 0:
+		return fmt.Errorf("element %d has no key", i)
+	case i > 0 && c <= 0, i == 0 && before != nil && c != 0, to != nil && bytes.Compare(key, to) >= 0:
+		return fmt.Errorf("the key of element %d (%x) is out of order", i, key)
+	}
+	return nil
+}
+
+// branch checks a page of pages.
+func (w *pageWalk) branch(id uint64, b, from, to []byte, depth int, top bool) {
+	table, err := elements(b)
+	if err == nil && len(table) == 0 {
+		err = errors.New("it points at no page")
+	}
+	keys := make([][]byte, 0, len(table)/elementLen)
+	for i := 0; i < len(table)/elementLen && err == nil; i++ {
+		e := table[i*elementLen:]
+		var key []byte
+		pos, n := uint64(binary.NativeEndian.Uint32(e)), uint64(binary.NativeEndian.Uint32(e[4:]))
+		if key, err = part(b, table, i, pos, n); err == nil {
+			err = inOrder(i, key, from, to)
+			from, keys = key, append(keys, key)
+		}
+	}
+	if err != nil {
+		w.reportf("page %d: %v", id, err)
+		return
+	}
+	for i, key := range keys {
+		end := to
+		if i+1 < len(keys) {
+			end = keys[i+1]
+		}
+		w.page(binary.NativeEndian.Uint64(table[i*elementLen+8:]), key, end, depth+1, top)
+	}
+}
+
+// leaf checks a page of records and buckets, or one inside a bucket's value.
+func (w *pageWalk) leaf(b, from, to []byte, depth int, top, inside bool) error {
+	table, err := elements(b)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(table)/elementLen && !w.ended(); i++ {
+		var n [4]uint64 // flags, position, key length, value length
+		for j := range n {
+			n[j] = uint64(binary.NativeEndian.Uint32(table[i*elementLen+4*j:]))
+		}
+		record, err := part(b, table, i, n[1], n[2]+n[3])
 		if err != nil {
 			return err
 		}
-		if info.Type == "free" {
-			id++
-			continue
+		key := record[:n[2]]
+		if err := inOrder(i, key, from, to); err != nil {
+			return err
 		}
-		if uint64(info.OverflowCount) >= c.pages-id {
-			c.reportf("page %d: it says that it is %d pages long, but the file ends after %d", id, info.OverflowCount+1, c.pages-id)
-			return nil
-		}
-		buf := make([]byte, (info.OverflowCount+1)*c.pageSize)
-		if n, err := c.file.ReadAt(buf, int64(id)*int64(c.pageSize)); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = errors.New("the file is cut off")
+		from = key
+		switch {
+		case n[0] > flagBucket, n[0] == 0 && top, n[0] == flagBucket && inside:
+			return fmt.Errorf("element %d can not be of type %#x", i, n[0])
+		case n[0] == flagBucket:
+			if err := w.bucket(record[n[2]:], depth); err != nil {
+				return fmt.Errorf("bucket %q: %w", key, err)
 			}
-			c.reportf("offset %d: %v", int64(id)*int64(c.pageSize)+int64(n), err)
-			return nil
-		}
-		if got := binary.NativeEndian.Uint64(buf); got != id {
-			c.reportf("page %d: it says that it is page %d", id, got)
-		}
-		if err := c.page(buf); err != nil {
-			c.reportf("page %d: %v", id, err)
-		}
-		id += uint64(info.OverflowCount) + 1
-	}
-	return nil
-}
-
-func (c *pageChecker) reportf(format string, args ...any) { c.report(fmt.Sprintf(format, args...)) }
-
-// page checks a page, or one inside a value.
-func (c *pageChecker) page(b []byte) error {
-	if len(b) < pageHeaderLen {
-		return fmt.Errorf("its %d bytes are too few", len(b))
-	}
-	flags, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
-	switch flags {
-	case flagMeta, flagFreelist:
-		return nil // read, with checks, when the file was opened
-	case flagBranch, flagLeaf:
-	default:
-		return fmt.Errorf("there is no type %#x", flags)
-	}
-	body := b[pageHeaderLen:]
-	if count*elementLen > len(body) {
-		return fmt.Errorf("there is no room for %d elements", count)
-	}
-	for i := range count {
-		element := body[i*elementLen:]
-		check := c.leaf
-		if flags == flagBranch {
-			check = c.branch
-		}
-		if err := check(element); err != nil {
-			return fmt.Errorf("element %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// branch checks an element at the start of b.
-func (c *pageChecker) branch(b []byte) error {
-	pos, key := uint64(binary.NativeEndian.Uint32(b)), uint64(binary.NativeEndian.Uint32(b[4:]))
-	if pos+key > uint64(len(b)) {
-		return errors.New("the key is outside the page")
-	}
-	return c.refer(binary.NativeEndian.Uint64(b[8:]))
-}
-
-func (c *pageChecker) leaf(b []byte) error {
-	var n [4]uint64 // flags, position, key length, value length
-	for i := range n {
-		n[i] = uint64(binary.NativeEndian.Uint32(b[4*i:]))
-	}
-	if n[1]+n[2]+n[3] > uint64(len(b)) {
-		return errors.New("the record is outside the page")
-	}
-	if n[0]&flagBucket == 0 {
-		return nil
-	}
-	value := b[n[1]+n[2]:][:n[3]]
+// bucket checks a bucket by its value. A small one has its only page in there.
+func (w *pageWalk) bucket(value []byte, depth int) error {
 	if len(value) < bucketValueLen {
-		return errors.New("a bucket's value is too short")
+		return fmt.Errorf("its value has only %d bytes", len(value))
 	}
 	if root := binary.NativeEndian.Uint64(value); root != 0 {
-		return c.refer(root)
+		w.page(root, nil, nil, depth+1, false)
+		return nil
 	}
-	if err := c.page(value[bucketValueLen:]); err != nil {
-		return fmt.Errorf("the bucket in it: %w", err)
+	page := value[bucketValueLen:]
+	if _, err := elements(page); err != nil {
+		return err
 	}
-	return nil
-}
-
-// refer notes that a page is pointed at. Nothing may be twice: pages that form a
-// loop would be walked for ever.
-func (c *pageChecker) refer(id uint64) error {
-	if id < 2 || id >= c.pages {
-		return fmt.Errorf("it points at page %d of %d", id, c.pages)
+	if id, flags := binary.NativeEndian.Uint64(page), binary.NativeEndian.Uint16(page[8:]); id != 0 || flags != flagLeaf {
+		return fmt.Errorf("the page in it is not one of records (page %d, type %#x)", id, flags)
 	}
-	if c.seen[id] {
-		return fmt.Errorf("it points at page %d as another one does", id)
-	}
-	c.seen[id] = true
-	return nil
+	return w.leaf(page, nil, nil, depth, false, true)
 }

@@ -1,5 +1,7 @@
 package tree
 
+import "os"
+
 const (
 	readAheadChunk = 1 << 20
 
@@ -13,7 +15,9 @@ const (
 // to them. bbolt tells the kernel not to read ahead by itself, and a walk of a
 // cold file page by page takes ten times as long. stop ends it and
 // must be called.
-func (h *handle) readAhead(size int64) (stop func()) {
+func (h *handle) readAhead(size int64) (stop func()) { return readAhead(h.file, size) }
+
+func readAhead(f *os.File, size int64) (stop func()) {
 	if size < readAheadLeast {
 		return func() {}
 	}
@@ -27,7 +31,7 @@ func (h *handle) readAhead(size int64) (stop func()) {
 				return
 			default:
 			}
-			if _, err := h.file.ReadAt(buf, off); err != nil {
+			if _, err := f.ReadAt(buf, off); err != nil {
 				return // who walks the pages meets it too
 			}
 		}

@@ -45,6 +45,9 @@ var (
 // schemaVersion is the version of etcd's schema that is written.
 const schemaVersion = "3.7.0"
 
+// maxLeaseTTL is etcd's limit, in seconds: what is more has no meaning as a duration.
+const maxLeaseTTL = 9_000_000_000
+
 // LeaseRecord is one lease as it is kept: times in seconds; Remaining is 0 if
 // no checkpoint of the time left was made.
 type LeaseRecord struct{ ID, TTL, Remaining int64 }
@@ -117,8 +120,11 @@ func decodeLease(k, v []byte) (l LeaseRecord, err error) {
 	if err != nil {
 		return l, fmt.Errorf("lease %x: %w", k, err)
 	}
-	if id := int64(binary.BigEndian.Uint64(k)); id != l.ID {
+	switch id := int64(binary.BigEndian.Uint64(k)); {
+	case id != l.ID:
 		return l, fmt.Errorf("lease %x: the record has id %x", k, uint64(l.ID))
+	case id == 0 || l.TTL < 1 || l.TTL > maxLeaseTTL:
+		return l, fmt.Errorf("lease %x: it can not have a TTL of %d s", k, l.TTL)
 	}
 	return l, nil
 }
@@ -185,7 +191,7 @@ func compactRevision(what, v []byte) (int64, error) {
 		return -1, nil
 	}
 	r, dead, ok := ParseKey(v)
-	if !ok || dead {
+	if !ok || dead || r.Main < 0 || r.Main > maxMain {
 		return 0, fmt.Errorf("meta %s is not a revision (%x)", what, v)
 	}
 	return r.Main, nil
