@@ -2,100 +2,112 @@ package etcdapi
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tarn-kv/tarn/store/auth"
 )
 
-// freshAuthRevision is etcd's for a store in which authentication was never
-// configured.
-const freshAuthRevision = 1
-
-// authService is etcdserverpb.Auth of a server without users and roles: who may
-// connect may do everything, and who may connect is decided by client
-// certificates or by the permissions of a socket. It answers as etcd does while
-// authentication is off and nobody was added (AUT-2 to AUT-6); adding somebody is
-// refused.
+// authService is etcdserverpb.Auth. Its log lines name users and never hold a
+// password or a token.
 type authService struct {
-	etcdserverpb.UnimplementedAuthServer
+	pb.UnimplementedAuthServer
 	s *Server
 }
 
-func (a authService) AuthStatus(context.Context, *etcdserverpb.AuthStatusRequest) (*etcdserverpb.AuthStatusResponse, error) {
-	return &etcdserverpb.AuthStatusResponse{Header: a.s.currentHeader(), AuthRevision: freshAuthRevision}, nil
-}
-
-// AuthEnable is refused: it needs a user root first.
-func (authService) AuthEnable(context.Context, *etcdserverpb.AuthEnableRequest) (*etcdserverpb.AuthEnableResponse, error) {
-	return nil, rpctypes.ErrGRPCRootUserNotExist
-}
-
-func (a authService) AuthDisable(context.Context, *etcdserverpb.AuthDisableRequest) (*etcdserverpb.AuthDisableResponse, error) {
-	return &etcdserverpb.AuthDisableResponse{Header: a.s.currentHeader()}, nil
-}
-
-// Authenticate tells a client that has a password to go on without a token.
-func (authService) Authenticate(context.Context, *etcdserverpb.AuthenticateRequest) (*etcdserverpb.AuthenticateResponse, error) {
-	return nil, rpctypes.ErrGRPCAuthNotEnabled
-}
-
-func (authService) UserAdd(_ context.Context, r *etcdserverpb.AuthUserAddRequest) (*etcdserverpb.AuthUserAddResponse, error) {
-	if r.Name == "" {
-		return nil, rpctypes.ErrGRPCUserEmpty
+// change makes a change durable and logs it. The header is from after it.
+func (a authService) change(ctx context.Context, req proto.Message, what string, plan func(*auth.State) (*auth.Update, error), names ...any) (*pb.ResponseHeader, error) {
+	if err := a.s.checkSize(req); err != nil {
+		return nil, err
 	}
-	return nil, errNoUsers
-}
-
-func (authService) UserGet(context.Context, *etcdserverpb.AuthUserGetRequest) (*etcdserverpb.AuthUserGetResponse, error) {
-	return nil, rpctypes.ErrGRPCUserNotFound
-}
-
-func (a authService) UserList(context.Context, *etcdserverpb.AuthUserListRequest) (*etcdserverpb.AuthUserListResponse, error) {
-	return &etcdserverpb.AuthUserListResponse{Header: a.s.currentHeader()}, nil
-}
-
-func (authService) UserDelete(context.Context, *etcdserverpb.AuthUserDeleteRequest) (*etcdserverpb.AuthUserDeleteResponse, error) {
-	return nil, rpctypes.ErrGRPCUserNotFound
-}
-
-func (authService) UserChangePassword(context.Context, *etcdserverpb.AuthUserChangePasswordRequest) (*etcdserverpb.AuthUserChangePasswordResponse, error) {
-	return nil, rpctypes.ErrGRPCUserNotFound
-}
-
-func (authService) UserGrantRole(context.Context, *etcdserverpb.AuthUserGrantRoleRequest) (*etcdserverpb.AuthUserGrantRoleResponse, error) {
-	return nil, rpctypes.ErrGRPCUserNotFound
-}
-
-func (authService) UserRevokeRole(context.Context, *etcdserverpb.AuthUserRevokeRoleRequest) (*etcdserverpb.AuthUserRevokeRoleResponse, error) {
-	return nil, rpctypes.ErrGRPCUserNotFound
-}
-
-func (authService) RoleAdd(_ context.Context, r *etcdserverpb.AuthRoleAddRequest) (*etcdserverpb.AuthRoleAddResponse, error) {
-	if r.Name == "" {
-		return nil, rpctypes.ErrGRPCRoleEmpty
+	if err := a.s.store.ChangeAuth(ctx, plan); err != nil {
+		return nil, toStatus(err)
 	}
-	return nil, errNoUsers
+	a.s.log.Info("users and roles: "+what, append(names, "by", shortName(auth.CallerOf(ctx).User))...)
+	return a.s.currentHeader(), nil
 }
 
-func (authService) RoleGet(context.Context, *etcdserverpb.AuthRoleGetRequest) (*etcdserverpb.AuthRoleGetResponse, error) {
-	return nil, rpctypes.ErrGRPCRoleNotFound
-}
+// shortName is a name for the log: it bounds what strangers can put there.
+type shortName string
 
-func (a authService) RoleList(context.Context, *etcdserverpb.AuthRoleListRequest) (*etcdserverpb.AuthRoleListResponse, error) {
-	return &etcdserverpb.AuthRoleListResponse{Header: a.s.currentHeader()}, nil
-}
+const maxLogName = 128
 
-func (authService) RoleDelete(context.Context, *etcdserverpb.AuthRoleDeleteRequest) (*etcdserverpb.AuthRoleDeleteResponse, error) {
-	return nil, rpctypes.ErrGRPCRoleNotFound
-}
-
-func (authService) RoleGrantPermission(_ context.Context, r *etcdserverpb.AuthRoleGrantPermissionRequest) (*etcdserverpb.AuthRoleGrantPermissionResponse, error) {
-	if r.Perm == nil {
-		return nil, rpctypes.ErrGRPCPermissionNotGiven
+// LogValue implements slog.LogValuer.
+func (n shortName) LogValue() slog.Value {
+	if len(n) > maxLogName {
+		n = n[:maxLogName] + "…"
 	}
-	return nil, rpctypes.ErrGRPCRoleNotFound
+	return slog.StringValue(strings.ToValidUTF8(string(n), "�"))
 }
 
-func (authService) RoleRevokePermission(context.Context, *etcdserverpb.AuthRoleRevokePermissionRequest) (*etcdserverpb.AuthRoleRevokePermissionResponse, error) {
-	return nil, rpctypes.ErrGRPCRoleNotFound
+// AuthStatus answers everybody (AUT-2, AUT-10).
+func (a authService) AuthStatus(context.Context, *pb.AuthStatusRequest) (*pb.AuthStatusResponse, error) {
+	st := a.s.store.Auth()
+	return &pb.AuthStatusResponse{Header: a.s.currentHeader(), Enabled: st.Enabled(), AuthRevision: st.Revision()}, nil
+}
+
+// AuthEnable switches access control on; tokens are dropped with AuthDisable, so there are none.
+func (a authService) AuthEnable(ctx context.Context, r *pb.AuthEnableRequest) (*pb.AuthEnableResponse, error) {
+	header, err := a.change(ctx, r, "access control is on", (*auth.State).Enable)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.AuthEnableResponse{Header: header}, nil
+}
+
+func (a authService) AuthDisable(ctx context.Context, r *pb.AuthDisableRequest) (*pb.AuthDisableResponse, error) {
+	header, err := a.change(ctx, r, "access control is off", (*auth.State).Disable)
+	if err != nil {
+		return nil, err
+	}
+	a.s.tokens.dropAll()
+	return &pb.AuthDisableResponse{Header: header}, nil
+}
+
+// Authenticate gives a token for a password (AUT-3, AUT-11).
+func (a authService) Authenticate(ctx context.Context, r *pb.AuthenticateRequest) (*pb.AuthenticateResponse, error) {
+	for {
+		st := a.s.store.Auth()
+		if err := a.checkPassword(ctx, st, r); err != nil {
+			return nil, err
+		}
+		token, err := a.s.tokens.assign(r.Name, st.Revision(), a.s.store.Status().Index)
+		if err != nil {
+			return nil, status.Error(codes.Unknown, "auth: "+err.Error())
+		}
+		// A change meanwhile may have been one of this password, and the tokens of the
+		// user may have been dropped before this one was there.
+		if a.s.store.Auth().Revision() == st.Revision() {
+			return &pb.AuthenticateResponse{Header: a.s.currentHeader(), Token: token}, nil
+		}
+		a.s.tokens.drop(token)
+	}
+}
+
+func (a authService) checkPassword(ctx context.Context, st *auth.State, r *pb.AuthenticateRequest) error {
+	if !st.Enabled() {
+		return rpctypes.ErrGRPCAuthNotEnabled
+	}
+	var hash []byte
+	if u := st.User(r.Name); u != nil {
+		if u.NoPassword {
+			return errNoPassword
+		}
+		hash = u.Password
+	}
+	ok, err := a.s.passwords.fits(ctx, hash, r.Password)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		a.s.log.Warn("a login failed: unknown user or wrong password", "user", shortName(r.Name))
+		return rpctypes.ErrGRPCAuthFailed
+	}
+	return nil
 }

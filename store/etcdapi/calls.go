@@ -76,7 +76,8 @@ func methodType(m grpc.MethodInfo) string {
 	}
 }
 
-func (c *calls) beginUnary() { c.unary.Add(1) }
+// beginUnary returns the number of single requests being answered, the new one included.
+func (c *calls) beginUnary() int64 { return c.unary.Add(1) }
 
 func (c *calls) endUnary() {
 	if c.unary.Add(-1) == 0 && c.draining.Load() {

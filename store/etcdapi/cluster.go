@@ -29,13 +29,19 @@ func (c clusterService) members() []*etcdserverpb.Member {
 	}}
 }
 
-func (c clusterService) MemberList(context.Context, *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
+func (c clusterService) MemberList(ctx context.Context, _ *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
+	if err := c.s.requireUser(ctx); err != nil {
+		return nil, err
+	}
 	return &etcdserverpb.MemberListResponse{Header: c.s.header(0), Members: c.members()}, nil
 }
 
 // MemberAdd always fails. etcd would accept a second member and then wait for it
 // with every write (CLU-5).
-func (c clusterService) MemberAdd(_ context.Context, r *etcdserverpb.MemberAddRequest) (*etcdserverpb.MemberAddResponse, error) {
+func (c clusterService) MemberAdd(ctx context.Context, r *etcdserverpb.MemberAddRequest) (*etcdserverpb.MemberAddResponse, error) {
+	if err := c.s.requireAdmin(ctx); err != nil {
+		return nil, err
+	}
 	if !validPeerURLs(r.PeerURLs) {
 		return nil, rpctypes.ErrGRPCMemberBadURLs
 	}
@@ -48,7 +54,10 @@ func (c clusterService) MemberAdd(_ context.Context, r *etcdserverpb.MemberAddRe
 }
 
 // MemberRemove never removes the last member (V-17).
-func (c clusterService) MemberRemove(_ context.Context, r *etcdserverpb.MemberRemoveRequest) (*etcdserverpb.MemberRemoveResponse, error) {
+func (c clusterService) MemberRemove(ctx context.Context, r *etcdserverpb.MemberRemoveRequest) (*etcdserverpb.MemberRemoveResponse, error) {
+	if err := c.s.requireAdmin(ctx); err != nil {
+		return nil, err
+	}
 	if r.ID != c.s.memberID {
 		return nil, rpctypes.ErrGRPCMemberNotFound
 	}
@@ -57,7 +66,10 @@ func (c clusterService) MemberRemove(_ context.Context, r *etcdserverpb.MemberRe
 
 // MemberUpdate accepts good URLs and keeps the member as it is: there is no peer
 // port, and the member's ID is made from its URL (V-9).
-func (c clusterService) MemberUpdate(_ context.Context, r *etcdserverpb.MemberUpdateRequest) (*etcdserverpb.MemberUpdateResponse, error) {
+func (c clusterService) MemberUpdate(ctx context.Context, r *etcdserverpb.MemberUpdateRequest) (*etcdserverpb.MemberUpdateResponse, error) {
+	if err := c.s.requireAdmin(ctx); err != nil {
+		return nil, err
+	}
 	switch {
 	case r.ID != c.s.memberID:
 		return nil, rpctypes.ErrGRPCMemberNotFound
@@ -67,7 +79,10 @@ func (c clusterService) MemberUpdate(_ context.Context, r *etcdserverpb.MemberUp
 	return &etcdserverpb.MemberUpdateResponse{Header: c.s.header(0), Members: c.members()}, nil
 }
 
-func (c clusterService) MemberPromote(_ context.Context, r *etcdserverpb.MemberPromoteRequest) (*etcdserverpb.MemberPromoteResponse, error) {
+func (c clusterService) MemberPromote(ctx context.Context, r *etcdserverpb.MemberPromoteRequest) (*etcdserverpb.MemberPromoteResponse, error) {
+	if err := c.s.requireAdmin(ctx); err != nil {
+		return nil, err
+	}
 	if r.ID != c.s.memberID {
 		return nil, rpctypes.ErrGRPCMemberNotFound
 	}

@@ -3,6 +3,7 @@ package etcdapi
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
@@ -43,7 +44,7 @@ func toStatus(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, e := range storeErrors {
+	for _, e := range slices.Concat(storeErrors, authErrors) {
 		if errors.Is(err, e.is) {
 			return e.status
 		}

@@ -11,7 +11,4 @@ var (
 	errUnknownAlarmAction = status.Error(codes.InvalidArgument, "etcdserver: unknown alarm action")
 	errUnknownAlarmType   = status.Error(codes.InvalidArgument, "etcdserver: unknown alarm type")
 	errUnknownMethod      = status.Error(codes.Unknown, "etcdserver: unknown method")
-
-	errNoUsers = status.Error(codes.Unimplemented,
-		"users and roles are not supported; let only holders of a client certificate connect, or use the permissions of a unix socket")
 )

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/tarn-kv/tarn/store/etcdapi/concurrencypb"
 )
 
 // gatewayIdle is after how long without a request the gateway's connection to
@@ -48,12 +50,9 @@ type gatewayMethod struct {
 
 func newGateway(s *Server) (*gateway, error) {
 	g := &gateway{s: s, methods: make(map[string]gatewayMethod)}
-	services := etcdserverpb.File_rpc_proto.Services()
-	for i := range services.Len() {
-		for j := range services.Get(i).Methods().Len() {
-			if err := g.add(services.Get(i).Methods().Get(j)); err != nil {
-				return nil, err
-			}
+	for _, f := range []protoreflect.FileDescriptor{etcdserverpb.File_rpc_proto, concurrencypb.File_v3lock_proto, concurrencypb.File_v3election_proto} {
+		if err := g.addFile(f); err != nil {
+			return nil, err
 		}
 	}
 	conn, err := grpc.NewClient("passthrough:///gateway",
@@ -68,17 +67,38 @@ func newGateway(s *Server) (*gateway, error) {
 	return g, nil
 }
 
+// addFile learns the methods of a proto file.
+func (g *gateway) addFile(f protoreflect.FileDescriptor) error {
+	for i := range f.Services().Len() {
+		methods := f.Services().Get(i).Methods()
+		for j := range methods.Len() {
+			if err := g.add(methods.Get(j)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// findMessage finds the type of a message.
+func findMessage(m protoreflect.MessageDescriptor) (protoreflect.MessageType, error) {
+	if t, err := concurrencypb.Types.FindMessageByName(m.FullName()); err == nil {
+		return t, nil
+	}
+	return protoregistry.GlobalTypes.FindMessageByName(m.FullName())
+}
+
 // add learns a method's paths from its HTTP rule. RangeStream has none (RS-12).
 func (g *gateway) add(m protoreflect.MethodDescriptor) error {
 	rule, ok := proto.GetExtension(m.Options(), annotations.E_Http).(*annotations.HttpRule)
 	if !ok || rule == nil {
 		return nil
 	}
-	request, err := protoregistry.GlobalTypes.FindMessageByName(m.Input().FullName())
+	request, err := findMessage(m.Input())
 	if err != nil {
 		return fmt.Errorf("JSON gateway: %s: %w", m.FullName(), err)
 	}
-	answer, err := protoregistry.GlobalTypes.FindMessageByName(m.Output().FullName())
+	answer, err := findMessage(m.Output())
 	if err != nil {
 		return fmt.Errorf("JSON gateway: %s: %w", m.FullName(), err)
 	}
@@ -109,6 +129,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	m, ok := g.methods[path]
 	switch {
+	case g.s.misleads(r):
+		http.Error(w, commonNameIgnored, http.StatusBadRequest)
 	case !g.s.mayChange(r):
 		writeError(w, status.Error(codes.PermissionDenied, refusedPage))
 	case !ok:
@@ -134,7 +156,7 @@ func (g *gateway) serveCall(w http.ResponseWriter, r *http.Request, m gatewayMet
 		return
 	}
 	resp := m.answer.New().Interface()
-	if err := g.conn.Invoke(r.Context(), m.name, req, resp); err != nil {
+	if err := g.conn.Invoke(outgoing(r), m.name, req, resp); err != nil {
 		writeError(w, err)
 		return
 	}

@@ -14,7 +14,7 @@ import (
 // serveStream answers with one line per message (GW-5). The body of a request
 // may hold more than one message, one after the other.
 func (g *gateway) serveStream(w http.ResponseWriter, r *http.Request, m gatewayMethod) {
-	stream, err := g.conn.NewStream(r.Context(), &m.stream, m.name)
+	stream, err := g.conn.NewStream(outgoing(r), &m.stream, m.name)
 	if err != nil {
 		writeError(w, err)
 		return

@@ -43,7 +43,8 @@ func TestGateway(t *testing.T) {
 			/v3/cluster/member/add /v3/cluster/member/remove /v3/cluster/member/update /v3/cluster/member/list /v3/cluster/member/promote
 			/v3/maintenance/alarm /v3/maintenance/status /v3/maintenance/defragment /v3/maintenance/hash /v3/maintenance/hashkv
 			/v3/maintenance/snapshot /v3/maintenance/transfer-leadership /v3/maintenance/downgrade
-			/v3/auth/enable /v3/auth/disable /v3/auth/status /v3/auth/authenticate /v3/auth/user/add /v3/auth/role/grant`) {
+			/v3/auth/enable /v3/auth/disable /v3/auth/status /v3/auth/authenticate /v3/auth/user/add /v3/auth/role/grant
+			/v3/lock/lock /v3/lock/unlock /v3/election/campaign /v3/election/proclaim /v3/election/leader /v3/election/observe /v3/election/resign`) {
 			if _, ok := s.gateway.methods[path]; !ok {
 				t.Errorf("no %s", path)
 			}

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/reflection"
 )
 
 const (
@@ -44,7 +43,7 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		grpc.ForceServerCodecV2(&countingCodec{CodecV2: newCodec(), calls: s.calls}),
 		grpc.MaxRecvMsgSize(s.cfg.MaxRequestBytes + recvOverhead),
 		grpc.MaxSendMsgSize(math.MaxInt32),
-		grpc.MaxConcurrentStreams(math.MaxUint32),
+		grpc.MaxConcurrentStreams(s.cfg.MaxStreams),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
 			MinTime:             s.cfg.KeepAliveMinTime,
 			PermitWithoutStream: false,
@@ -73,8 +72,10 @@ func (s *Server) newGRPCServer() *grpc.Server {
 	etcdserverpb.RegisterMaintenanceServer(g, maintenanceService{s: s})
 	etcdserverpb.RegisterClusterServer(g, clusterService{s: s})
 	etcdserverpb.RegisterAuthServer(g, authService{s: s})
+	s.registerLock(g)
+	s.registerElection(g)
 	grpc_health_v1.RegisterHealthServer(g, healthService{s: s})
-	reflection.Register(g) // v1 and v1alpha: grpcurl works without proto files
+	registerReflection(g)
 	return g
 }
 

@@ -95,8 +95,9 @@ func TestInterceptors(t *testing.T) {
 	})
 	t.Run("GRPC-15 registered", func(t *testing.T) {
 		services := s.grpc.GetServiceInfo()
-		for _, name := range []string{"KV", "Watch", "Lease", "Cluster", "Maintenance", "Auth"} {
-			if _, ok := services["etcdserverpb."+name]; !ok {
+		for _, name := range []string{"etcdserverpb.KV", "etcdserverpb.Watch", "etcdserverpb.Lease", "etcdserverpb.Cluster",
+			"etcdserverpb.Maintenance", "etcdserverpb.Auth", "v3lockpb.Lock", "v3electionpb.Election"} {
+			if _, ok := services[name]; !ok {
 				t.Errorf("no service %s", name)
 			}
 		}

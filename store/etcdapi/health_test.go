@@ -70,9 +70,10 @@ func TestReflection(t *testing.T) {
 				}
 				return resp
 			}
-			for _, service := range []string{"KV", "Watch", "Lease", "Cluster", "Maintenance", "Auth"} {
+			for _, service := range []string{"etcdserverpb.KV", "etcdserverpb.Watch", "etcdserverpb.Lease", "etcdserverpb.Cluster",
+				"etcdserverpb.Maintenance", "etcdserverpb.Auth", "v3lockpb.Lock", "v3electionpb.Election"} {
 				resp := ask(&rpb.ServerReflectionRequest{MessageRequest: &rpb.ServerReflectionRequest_FileContainingSymbol{
-					FileContainingSymbol: "etcdserverpb." + service,
+					FileContainingSymbol: service,
 				}})
 				if len(resp.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
 					t.Errorf("%s: %v", service, resp)

@@ -24,6 +24,7 @@ const (
 func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
+		ConnContext:       withConn,
 		ReadHeaderTimeout: httpHeaderTimeout,
 		IdleTimeout:       httpIdleTimeout,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
@@ -123,13 +124,17 @@ func serveVersion(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serveLogLevel shows the log level, and changes it by PUT of one of the words
-// debug, info, warn, error.
+// debug, info, warn, error. With access control that is for the role root.
 func (s *Server) serveLogLevel(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodPut:
 		if !s.mayChange(r) {
 			http.Error(w, refusedPage, http.StatusForbidden)
+			return
+		}
+		if err := s.adminPage(r); err != nil {
+			writeError(w, err)
 			return
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64))

@@ -19,16 +19,19 @@ import (
 
 // Metadata of requests. "hasleader" needs no look: the only member always has a
 // leader, itself (GRPC-10). "token" and "authorization" are ignored as long as
-// authentication is off (AUT-1).
+// access control is off (AUT-1), see identity.go.
 const clientVersionKey = "client-api-version"
 
 func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	m := s.calls.methods[info.FullMethod]
-	s.calls.beginUnary()
+	s.procs.begin(s.calls.beginUnary())
 	defer s.calls.endUnary()
 	m.received.Add(1)
 	defer s.finish(m, m.begin(), &err)
 	if err := s.countClient(ctx, "unary"); err != nil {
+		return nil, err
+	}
+	if ctx, err = s.identifiedCall(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
 	resp, err = handler(ctx, req)
@@ -41,10 +44,14 @@ func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnarySe
 func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	m := s.calls.methods[info.FullMethod]
 	defer s.finish(m, m.begin(), &err)
-	if err := s.countClient(stream.Context(), "stream"); err != nil {
+	ctx := stream.Context()
+	if err := s.countClient(ctx, "stream"); err != nil {
 		return err
 	}
-	return handler(srv, &countedStream{ServerStream: stream, m: m})
+	if ctx, err = s.identifiedCall(ctx, info.FullMethod); err != nil {
+		return err
+	}
+	return handler(srv, &countedStream{ServerStream: stream, m: m, ctx: ctx})
 }
 
 func (m *methodCalls) begin() time.Time {
@@ -120,8 +127,11 @@ func (s *Server) countClient(ctx context.Context, typ string) error {
 // countedStream counts the messages of a stream.
 type countedStream struct {
 	grpc.ServerStream
-	m *methodCalls
+	m   *methodCalls
+	ctx context.Context // with the sender
 }
+
+func (c *countedStream) Context() context.Context { return c.ctx }
 
 func (c *countedStream) RecvMsg(msg any) error {
 	err := c.ServerStream.RecvMsg(msg)

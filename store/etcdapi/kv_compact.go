@@ -10,6 +10,9 @@ import (
 // Compact answers when the new floor is durable, and with physical set when the
 // records below it are gone.
 func (k *kvService) Compact(ctx context.Context, req *pb.CompactionRequest) (raw, error) {
+	if err := k.s.requireAdmin(ctx); err != nil {
+		return nil, err
+	}
 	current, err := k.s.store.Compact(ctx, req.Revision, req.Physical)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ type listing struct {
 // else once to learn the size, for the list budget, and again to read them, so
 // that the items of a large list are never in memory all at once.
 func (s *Server) list(ctx context.Context, req *pb.RangeRequest) (raw, error) {
-	r, err := s.store.NewReader(ctx, req.Revision)
+	r, err := s.openReader(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -82,21 +82,30 @@ func (s *Server) list(ctx context.Context, req *pb.RangeRequest) (raw, error) {
 	want := l.cut(req.Limit)
 
 	buf := scanBuffers.Get().(*[]store.Item)
-	defer putItems(&scanBuffers, buf, scanItems)
-	next := limited(r.Scan(keys), want)
-	items := next(*buf)
+	n := int(min(want, scanItems))
+	items := r.Scan(keys).Next((*buf)[:0], n, math.MaxInt)
+	defer putItems(&scanBuffers, buf, len(items))
 	size := int64(itemsSize(items, rangeKvs, l.keysOnly))
 	if int64(len(items)) == want && size < smallRead {
 		return l.encode(s.store, items, int(size))
 	}
-	for len(items) > 0 {
+	return s.listLarge(ctx, r, keys, want, l)
+}
+
+// listLarge is list for what is not known to be small. It works through the items twice:
+// for their size, and to read them.
+func (s *Server) listLarge(ctx context.Context, r *store.Reader, keys store.KeyRange, want int64, l listing) (raw, error) {
+	buf := scanBuffers.Get().(*[]store.Item)
+	defer putItems(&scanBuffers, buf, scanItems)
+	size := int64(0)
+	next := limited(r.Scan(keys), want)
+	for items := next(*buf); len(items) > 0; items = next(*buf) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		items = next(*buf)
 		size += int64(itemsSize(items, rangeKvs, l.keysOnly))
 	}
-	key := sharedKey{string(req.Key), string(req.RangeEnd), want, l.keysOnly}
+	key := sharedKey{string(keys.Key), string(keys.End), want, l.keysOnly}
 	encoded, done, err := s.shared.get(ctx, key, r, keys, func(ctx context.Context) (raw, error) {
 		return s.encodeItems(ctx, size, l.keysOnly, limited(r.Scan(keys), want))
 	})
@@ -178,6 +187,7 @@ func (s *Server) encodeItems(ctx context.Context, size int64, keysOnly bool,
 	if err != nil {
 		return nil, err
 	}
+	s.procs.widen()
 	m := message{grant: g}
 	for more := true; more; {
 		err := s.fills.with(ctx, func(buf []store.Item) (used int, err error) {

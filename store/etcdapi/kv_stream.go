@@ -37,8 +37,10 @@ func (k *kvService) RangeStream(req *pb.RangeRequest, stream grpc.ServerStream) 
 	if err := checkRangeStream(req); err != nil {
 		return err
 	}
-	ctx := stream.Context()
-	r, err := k.s.store.NewReader(ctx, req.Revision)
+	if !inKeyOrder(req) {
+		return k.streamSorted(req, stream)
+	}
+	r, err := k.s.openReader(stream.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -49,13 +51,58 @@ func (k *kvService) RangeStream(req *pb.RangeRequest, stream grpc.ServerStream) 
 	if !req.CountOnly {
 		want = l.cut(req.Limit)
 	}
-	c := chunker{s: k.s, scan: r.Scan(keys), listing: l, left: want, keys: firstChunkKeys}
+	c := chunker{s: k.s, source: r.Scan(keys), listing: l, left: want, keys: firstChunkKeys}
+	return c.send(stream)
+}
+
+// streamSorted sends a range whose request has a target but no order, sorted as
+// Range does it (RS-9).
+func (k *kvService) streamSorted(req *pb.RangeRequest, stream grpc.ServerStream) error {
+	res, err := k.s.store.Range(stream.Context(), rangeRequest(req))
+	if err != nil {
+		return err
+	}
+	defer res.Close()
+	l := listing{head: k.s.head(res.Revision), keysOnly: req.KeysOnly, more: res.More, count: res.Count}
+	rest := sortedItems(res.Items)
+	c := chunker{s: k.s, source: &rest, listing: l, left: int64(len(rest)), keys: firstChunkKeys}
+	return c.send(stream)
+}
+
+// sortedItems are the items that a stream has still to send.
+type sortedItems []store.Item
+
+// Next is as that of store.Scanner.
+func (rest *sortedItems) Next(dst []store.Item, n, maxBytes int) []store.Item {
+	for size := 0; n > 0 && size < maxBytes && len(*rest) > 0; n-- {
+		dst = append(dst, (*rest)[0])
+		size += (*rest)[0].Size
+		*rest = (*rest)[1:]
+	}
+	return dst
+}
+
+// chunker makes the chunks of one stream.
+type chunker struct {
+	s      *Server
+	source interface {
+		Next(dst []store.Item, n, maxBytes int) []store.Item
+	}
+	listing listing
+	left    int64 // keys to send
+	keys    int   // most keys of the next chunk
+	items   []store.Item
+}
+
+// send sends all chunks.
+func (c *chunker) send(stream grpc.ServerStream) error {
 	for done := false; !done; {
-		if k.s.stopping() {
+		if c.s.stopping() {
 			return errStopped
 		}
 		var m raw
-		if m, done, err = c.next(ctx); err != nil {
+		var err error
+		if m, done, err = c.next(stream.Context()); err != nil {
 			return err
 		}
 		if err := stream.SendMsg(m); err != nil {
@@ -63,16 +110,6 @@ func (k *kvService) RangeStream(req *pb.RangeRequest, stream grpc.ServerStream) 
 		}
 	}
 	return nil
-}
-
-// chunker makes the chunks of one stream.
-type chunker struct {
-	s       *Server
-	scan    *store.Scanner
-	listing listing
-	left    int64 // keys to send
-	keys    int   // most keys of the next chunk
-	items   []store.Item
 }
 
 // next returns the next chunk. The last one, also if it is the only one and
@@ -84,7 +121,7 @@ func (c *chunker) next(ctx context.Context) (_ raw, last bool, err error) {
 		if c.listing.keysOnly {
 			most = math.MaxInt // counts values
 		}
-		c.items = c.scan.Next(c.items, n, most)
+		c.items = c.source.Next(c.items, n, most)
 		c.left -= int64(len(c.items))
 	}
 	last = c.left == 0 || len(c.items) == 0

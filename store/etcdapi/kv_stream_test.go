@@ -67,6 +67,58 @@ func TestRangeStreamIsRangeInChunks(t *testing.T) {
 	k.until("the budget is free again", func() bool { return k.s.budget.stats().InUse == 0 })
 }
 
+// A stream whose keys end at the border of a chunk, or beside it, loses none and has no empty chunk.
+func TestRangeStreamAroundChunkBorders(t *testing.T) {
+	k := newKVTest(t, Config{})
+	filled := 0
+	for _, n := range []int{1, 9, 10, 11, 29, 30, 31, 69, 70, 71} {
+		for ; filled < n; filled++ {
+			k.put(fmt.Sprintf("p/%05d", filled), "x")
+		}
+		for _, limit := range []int64{0, int64(n) - 1, int64(n), 10, 11, 30, 31} {
+			t.Run(fmt.Sprintf("RS-1/%d keys, limit %d", n, limit), func(t *testing.T) {
+				req := like(&underP, func(r *pb.RangeRequest) { r.Limit = limit })
+				chunks, err := k.stream(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := merge(chunks), k.get(req); !proto.Equal(got, want) {
+					t.Errorf("merged: %d keys, count %d, more %v; range: %d keys, count %d, more %v",
+						len(got.Kvs), got.Count, got.More, len(want.Kvs), want.Count, want.More)
+				}
+				for i, c := range chunks {
+					if len(c.Kvs) == 0 { // RS-3
+						t.Errorf("chunk %d of %d is empty", i, len(chunks))
+					}
+				}
+			})
+		}
+	}
+}
+
+// A target without an order sorts a stream as it sorts a range, over all chunks.
+func TestRangeStreamSorted(t *testing.T) {
+	k := newKVTest(t, Config{})
+	k.fill(100, 10)
+	for _, n := range []int{50, 3, 98} {
+		k.put(fmt.Sprintf("p/%05d", n), fmt.Sprint("value ", n))
+	}
+	for _, target := range []pb.RangeRequest_SortTarget{pb.RangeRequest_MOD, pb.RangeRequest_VERSION, pb.RangeRequest_VALUE} {
+		for _, limit := range []int64{0, 35} {
+			t.Run(fmt.Sprintf("RS-9/%v/limit %d", target, limit), func(t *testing.T) {
+				req := like(&underP, func(r *pb.RangeRequest) { r.SortTarget, r.Limit = target, limit })
+				chunks, err := k.stream(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := merge(chunks), k.get(req); !proto.Equal(got, want) || len(chunks) < 3 || len(chunks[0].Kvs) != firstChunkKeys {
+					t.Errorf("%d chunks, the first of %d keys, merged:\n%v\nrange:\n%v", len(chunks), len(chunks[0].Kvs), got, want)
+				}
+			})
+		}
+	}
+}
+
 func TestRangeStreamErrors(t *testing.T) {
 	k := newKVTest(t, Config{})
 	k.put("a", "1")

@@ -16,6 +16,9 @@ type leaseService struct {
 }
 
 func (l leaseService) LeaseGrant(ctx context.Context, r *etcdserverpb.LeaseGrantRequest) (*etcdserverpb.LeaseGrantResponse, error) {
+	if err := l.s.requireUser(ctx); err != nil {
+		return nil, err
+	}
 	lease, err := l.s.store.LeaseGrant(ctx, r.ID, r.TTL)
 	if err != nil {
 		return nil, toStatus(err)
@@ -31,8 +34,15 @@ func (l leaseService) LeaseRevoke(ctx context.Context, r *etcdserverpb.LeaseRevo
 	return &etcdserverpb.LeaseRevokeResponse{Header: l.s.header(revision)}, nil
 }
 
-func (l leaseService) LeaseTimeToLive(_ context.Context, r *etcdserverpb.LeaseTimeToLiveRequest) (*etcdserverpb.LeaseTimeToLiveResponse, error) {
+// LeaseTimeToLive shows the keys to those who may read them all (AUT-16).
+func (l leaseService) LeaseTimeToLive(ctx context.Context, r *etcdserverpb.LeaseTimeToLiveRequest) (*etcdserverpb.LeaseTimeToLiveResponse, error) {
+	if err := l.s.requireUser(ctx); err != nil {
+		return nil, err
+	}
 	info, ok := l.s.store.LeaseTimeToLive(r.ID, r.Keys)
+	if err := l.s.store.PermitLeaseKeys(ctx, info.Keys); err != nil {
+		return nil, toStatus(err)
+	}
 	resp := &etcdserverpb.LeaseTimeToLiveResponse{Header: l.s.currentHeader(), ID: r.ID, TTL: -1}
 	if !ok {
 		return resp, nil // unknown is TTL −1, not an error (LSE-8)
@@ -44,8 +54,11 @@ func (l leaseService) LeaseTimeToLive(_ context.Context, r *etcdserverpb.LeaseTi
 	return resp, nil
 }
 
-func (l leaseService) LeaseLeases(context.Context, *etcdserverpb.LeaseLeasesRequest) (*etcdserverpb.LeaseLeasesResponse, error) {
+func (l leaseService) LeaseLeases(ctx context.Context, _ *etcdserverpb.LeaseLeasesRequest) (*etcdserverpb.LeaseLeasesResponse, error) {
 	ids := l.s.store.Leases()
+	if err := l.s.store.PermitLeaseList(ctx); err != nil {
+		return nil, toStatus(err)
+	}
 	resp := &etcdserverpb.LeaseLeasesResponse{Header: l.s.currentHeader(), Leases: make([]*etcdserverpb.LeaseStatus, len(ids))}
 	for i, id := range ids {
 		resp.Leases[i] = &etcdserverpb.LeaseStatus{ID: id}
@@ -84,7 +97,14 @@ func (l leaseService) LeaseKeepAlive(stream keepAliveStream) error {
 
 func (l leaseService) keepAlive(stream keepAliveStream, id int64) error {
 	header := l.s.currentHeader() // from before the renewal (LSE-6)
-	ttl, err := l.s.store.LeaseKeepAlive(stream.Context(), id)
+	ctx, err := l.s.identified(stream.Context())
+	if err != nil {
+		return err
+	}
+	if err := l.s.store.PermitKeepAlive(ctx, id); err != nil {
+		return toStatus(err)
+	}
+	ttl, err := l.s.store.LeaseKeepAlive(ctx, id)
 	if err != nil {
 		return toStatus(err)
 	}

@@ -20,7 +20,10 @@ type maintenanceService struct {
 	s *Server
 }
 
-func (m maintenanceService) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
+func (m maintenanceService) Status(ctx context.Context, _ *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
+	if err := m.s.requireUser(ctx); err != nil {
+		return nil, err
+	}
 	st := m.s.store.Status()
 	resp := &etcdserverpb.StatusResponse{
 		Header:           m.s.header(st.Revision),
@@ -47,6 +50,13 @@ func alarmName(t store.AlarmType) string {
 
 // Alarm shows, raises or clears alarms (ALM-1 to ALM-4).
 func (m maintenanceService) Alarm(ctx context.Context, r *etcdserverpb.AlarmRequest) (*etcdserverpb.AlarmResponse, error) {
+	permitted := m.s.requireAdmin
+	if r.Action == etcdserverpb.AlarmRequest_GET {
+		permitted = m.s.requireUser
+	}
+	if err := permitted(ctx); err != nil {
+		return nil, err
+	}
 	resp := &etcdserverpb.AlarmResponse{}
 	alarm := store.Alarm{MemberID: r.MemberID, Type: store.AlarmType(r.Alarm)}
 	var err error
@@ -107,6 +117,9 @@ func alarmMember(a store.Alarm) *etcdserverpb.AlarmMember {
 }
 
 func (m maintenanceService) Defragment(ctx context.Context, _ *etcdserverpb.DefragmentRequest) (*etcdserverpb.DefragmentResponse, error) {
+	if err := m.s.requireAdmin(ctx); err != nil {
+		return nil, err
+	}
 	d := m.s.cfg.Durations
 	d.defragmenting.Add(1)
 	defer d.defragmenting.Add(-1)
@@ -119,6 +132,9 @@ func (m maintenanceService) Defragment(ctx context.Context, _ *etcdserverpb.Defr
 }
 
 func (m maintenanceService) Hash(ctx context.Context, _ *etcdserverpb.HashRequest) (*etcdserverpb.HashResponse, error) {
+	if err := m.s.requireAdmin(ctx); err != nil {
+		return nil, err
+	}
 	hash, revision, err := m.s.store.Hash(ctx)
 	if err != nil {
 		return nil, toStatus(err)
@@ -128,6 +144,9 @@ func (m maintenanceService) Hash(ctx context.Context, _ *etcdserverpb.HashReques
 
 // HashKV hashes the key space at a revision; below 0 is as 0 (V-8).
 func (m maintenanceService) HashKV(ctx context.Context, r *etcdserverpb.HashKVRequest) (*etcdserverpb.HashKVResponse, error) {
+	if err := m.s.requireAdmin(ctx); err != nil {
+		return nil, err
+	}
 	res, err := m.s.store.HashKV(ctx, max(r.Revision, 0))
 	if err != nil {
 		return nil, toStatus(err)
@@ -141,7 +160,10 @@ func (m maintenanceService) HashKV(ctx context.Context, r *etcdserverpb.HashKVRe
 }
 
 // MoveLeader accepts the only member there is (MNT-10, MNT-11).
-func (m maintenanceService) MoveLeader(_ context.Context, r *etcdserverpb.MoveLeaderRequest) (*etcdserverpb.MoveLeaderResponse, error) {
+func (m maintenanceService) MoveLeader(ctx context.Context, r *etcdserverpb.MoveLeaderRequest) (*etcdserverpb.MoveLeaderResponse, error) {
+	if err := m.s.requireAdmin(ctx); err != nil {
+		return nil, err
+	}
 	if r.TargetID != m.s.memberID {
 		return nil, rpctypes.ErrGRPCBadLeaderTransferee
 	}
@@ -150,7 +172,10 @@ func (m maintenanceService) MoveLeader(_ context.Context, r *etcdserverpb.MoveLe
 
 // Downgrade validates as etcd does, and starts nothing: the way to an older etcd
 // is a snapshot (MNT-12 to MNT-15).
-func (m maintenanceService) Downgrade(_ context.Context, r *etcdserverpb.DowngradeRequest) (*etcdserverpb.DowngradeResponse, error) {
+func (m maintenanceService) Downgrade(ctx context.Context, r *etcdserverpb.DowngradeRequest) (*etcdserverpb.DowngradeResponse, error) {
+	if err := m.s.requireAdmin(ctx); err != nil {
+		return nil, err
+	}
 	switch r.Action {
 	case etcdserverpb.DowngradeRequest_CANCEL:
 	case etcdserverpb.DowngradeRequest_VALIDATE:

@@ -73,6 +73,7 @@ func (c *storeCollector) addKeySpace() {
 	c.gauge("etcd_debugging_mvcc_keys_total", "Live keys.", func(f *storeFigures) float64 { return float64(f.Keys) })
 	c.gauge("etcd_debugging_mvcc_current_revision", "Newest revision.", func(f *storeFigures) float64 { return float64(f.Revision) })
 	c.gauge("etcd_debugging_mvcc_compact_revision", "Compact revision, -1 before the first.", func(f *storeFigures) float64 { return float64(f.CompactRevision) })
+	c.gauge("etcd_debugging_auth_revision", "Changes of users and roles; 1 before the first.", func(*storeFigures) float64 { return float64(c.s.store.Auth().Revision()) })
 	c.counter("etcd_debugging_mvcc_db_compaction_keys_total", "Records removed by compaction.", func(f *storeFigures) uint64 { return f.CompactedRecords })
 	for _, name := range []string{"etcd_mvcc_total_put_size_in_bytes", "etcd_debugging_mvcc_total_put_size_in_bytes"} {
 		c.gauge(name, "Bytes of keys and values put.", func(f *storeFigures) float64 { return float64(f.PutBytes) })

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"sync"
@@ -55,9 +56,10 @@ type Config struct {
 	// several, with commas. The member's ID is made from it, so it must not change.
 	PeerURL string
 
-	MaxRequestBytes int   // largest write request; default 1.5 MiB
-	MaxTxnOps       int   // operations per branch of a transaction; default 128
-	ListBudget      int64 // bytes of range answers that may be in memory at once; default DefaultListBudget()
+	MaxRequestBytes int    // largest write request; default 1.5 MiB
+	MaxTxnOps       int    // operations per branch of a transaction; default 128
+	MaxStreams      uint32 // requests and watches open on one connection; default no limit
+	ListBudget      int64  // bytes of range answers that may be in memory at once; default DefaultListBudget()
 
 	// TLS, if set, is spoken on listeners (see Serve). Its NextProtos is ignored.
 	TLS *tls.Config
@@ -71,9 +73,21 @@ type Config struct {
 	KeepAliveTime, KeepAliveTimeout time.Duration
 
 	EnablePprof      bool           // offer /debug/pprof/
+	SaveProcessors   bool           // use one processor of the process (GOMAXPROCS) while there is little to do
 	LogLevel         *slog.LevelVar // if set, /debug/log-level changes it
 	MetricsExtensive bool           // also export a histogram of handling times per method
 	Durations        *Durations     // what the store observed; nil: an empty one
+
+	// AuthToken says what tokens to give to users who gave their password: "simple",
+	// or "jwt" with options (see ValidateAuthToken). Default "simple".
+	AuthToken string
+	// AuthTokenTTL is how long a simple token lives after its last use. Default 300 s.
+	AuthTokenTTL time.Duration
+	// BcryptCost is the effort of hashing a password. Default 10.
+	BcryptCost int
+	// ClientCertAuth takes the CommonName of a client's certificate for its user, if
+	// it sends no token.
+	ClientCertAuth bool
 
 	// CORS are the origins whose web pages may read from this server; default
 	// "*". For requests in JSON, which could write, an origin must be named.
@@ -96,6 +110,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxTxnOps <= 0 {
 		c.MaxTxnOps = DefaultMaxTxnOps
 	}
+	if c.MaxStreams == 0 {
+		c.MaxStreams = math.MaxUint32
+	}
 	if c.ListBudget <= 0 {
 		c.ListBudget = DefaultListBudget()
 	}
@@ -107,6 +124,15 @@ func (c Config) withDefaults() Config {
 	}
 	if c.KeepAliveTimeout <= 0 {
 		c.KeepAliveTimeout = DefaultKeepAliveTimeout
+	}
+	if c.AuthToken == "" {
+		c.AuthToken = DefaultAuthToken
+	}
+	if c.AuthTokenTTL <= 0 {
+		c.AuthTokenTTL = DefaultAuthTokenTTL
+	}
+	if c.BcryptCost < MinBcryptCost || c.BcryptCost > MaxBcryptCost {
+		c.BcryptCost = DefaultBcryptCost
 	}
 	if c.Durations == nil {
 		c.Durations = NewDurations()
@@ -131,10 +157,14 @@ type Server struct {
 	stop     chan struct{}
 	stopOnce sync.Once
 
+	tokens    tokens
+	passwords *passwords
+
 	calls   *calls
 	budget  *listBudget // of large range answers
 	fills   *fillBuffers
 	shared  *sharedLists
+	procs   *processors // nil: as many as the runtime wants
 	metrics http.Handler
 	grpc    *grpc.Server
 	grpcIn  *connQueue
@@ -170,11 +200,19 @@ func New(cfg Config) (*Server, error) {
 	s.clusterID = clusterID(s.memberID)
 	cfg.Store.SetMemberID(s.memberID)
 
+	var err error
+	if s.tokens, err = newTokens(cfg.AuthToken, cfg.AuthTokenTTL); err != nil {
+		return nil, fmt.Errorf("etcdapi: new server: %w", err)
+	}
+	s.passwords = newPasswords(cfg.BcryptCost)
 	s.health = newHealthChecks(s)
 	s.calls = newCalls()
 	s.budget = newListBudget(cfg.ListBudget, s.log)
 	s.fills = newFillBuffers()
 	s.shared = newSharedLists()
+	if cfg.SaveProcessors {
+		s.procs = newProcessors(s.log)
+	}
 	s.grpc = s.newGRPCServer()
 	s.calls.prepare(s.grpc.GetServiceInfo())
 	reg, err := s.newRegistry()
@@ -230,6 +268,7 @@ func (s *Server) stopping() bool {
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stop) })
 	s.closeListeners()
+	s.procs.widen() // the last checkpoint comes
 	done := make(chan struct{})
 	go func() {
 		s.grpc.GracefulStop()
@@ -239,6 +278,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.stopHTTP(ctx)
 	s.conns.closeAll()
 	s.gateway.conn.Close()
+	s.tokens.dropAll()
 	if e := s.cutOff(); e != nil {
 		return e
 	}

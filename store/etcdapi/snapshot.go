@@ -18,6 +18,9 @@ type snapshotStream = grpc.ServerStreamingServer[etcdserverpb.SnapshotResponse]
 // Snapshot sends the database file as of now, then its SHA-256. Writes go on
 // meanwhile, and the client's speed holds nothing up but this stream.
 func (m maintenanceService) Snapshot(_ *etcdserverpb.SnapshotRequest, stream snapshotStream) error {
+	if err := m.s.requireAdmin(stream.Context()); err != nil {
+		return err
+	}
 	start := time.Now()
 	snap, err := m.s.store.Snapshot(stream.Context())
 	if err != nil {

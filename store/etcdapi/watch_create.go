@@ -5,6 +5,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/status"
 
 	"github.com/tarn-kv/tarn/store"
 )
@@ -27,7 +28,12 @@ func (w *watchStream) create(r *pb.WatchCreateRequest) {
 		w.refuse(reasonReservedID)
 		return
 	}
-	id, err := w.events.Create(watchRequest(r))
+	req := watchRequest(r)
+	if err := w.permit(&req); err != nil {
+		w.refuse(refusal(err))
+		return
+	}
+	id, err := w.events.Create(req)
 	if err != nil {
 		w.refuse(refusal(err))
 		return
@@ -41,6 +47,21 @@ func (w *watchStream) create(r *pb.WatchCreateRequest) {
 	} else {
 		delete(w.fragment, id)
 	}
+}
+
+// permit checks that the sender may read the range, and has it checked again when the
+// watch begins: until then it could have been revoked.
+func (w *watchStream) permit(req *store.WatchRequest) error {
+	if !w.s.store.Auth().Enabled() {
+		return nil
+	}
+	ctx, err := w.s.identified(w.grpc.Context())
+	if err != nil {
+		return err
+	}
+	keys := req.KeyRange
+	req.Permit = func() error { return toStatus(w.s.store.PermitRead(ctx, keys)) }
+	return req.Permit()
 }
 
 // watchRequest converts a request. An empty key is the smallest one (WCH-2);
@@ -68,6 +89,9 @@ func watchRequest(r *pb.WatchCreateRequest) store.WatchRequest {
 }
 
 func refusal(err error) string {
+	if _, ok := status.FromError(err); ok {
+		return err.Error() // of permit: with its code, unlike the others (WCH-18)
+	}
 	switch {
 	case errors.Is(err, store.ErrEmptyRange):
 		return reasonEmptyRange

@@ -56,9 +56,13 @@ func (h *watchHead) encode() raw {
 	return raw{mem.SliceBuffer(h.append(make([]byte, 0, watchHeadRoom+len(h.reason))))}
 }
 
-// around makes a response with events that are encoded as it has them.
-func (h *watchHead) around(events []byte) raw {
-	return raw{mem.SliceBuffer(h.append(make([]byte, 0, watchHeadRoom))), mem.SliceBuffer(events)}
+// around makes a response with events that are encoded as it has them. done is called
+// when gRPC has sent them.
+func (h *watchHead) around(events []byte, done func()) raw {
+	return raw{
+		mem.SliceBuffer(h.append(make([]byte, 0, watchHeadRoom))),
+		mem.NewBuffer(&events, whenFreed(done)), // one too small for a pool is left to the garbage collector
+	}
 }
 
 // encodeEvents makes a response with events. An event is encoded once for all

@@ -44,7 +44,7 @@ func (w *watchStream) sendFramedFragments(h watchHead, framed []byte) error {
 	for len(framed) > 0 {
 		n := framedFragment(framed, size, limit)
 		h.fragment = n < len(framed)
-		if err := w.grpc.SendMsg(h.around(framed[:n:n])); err != nil {
+		if err := w.grpc.SendMsg(h.around(framed[:n:n], func() {})); err != nil {
 			return err
 		}
 		framed = framed[n:]

@@ -121,7 +121,7 @@ func (w *watchStream) encodeAndSend(m store.WatchMessage) error {
 	case m.Framed != nil && parts:
 		return w.sendFramedFragments(h, m.Framed)
 	case m.Framed != nil:
-		return w.grpc.SendMsg(h.around(m.Framed))
+		return w.grpc.SendMsg(h.around(m.Framed, m.Release))
 	case parts && len(m.Events) > 1:
 		return w.sendFragments(h, m)
 	}

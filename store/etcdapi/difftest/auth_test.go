@@ -25,9 +25,10 @@ var authStatus = &pb.AuthStatusRequest{}
 func TestAuth(t *testing.T) {
 	suite.Run(t, []Case{
 		{Name: "disabled", Steps: authDisabled()},
-		{Name: "users and roles", Diverge: true, Steps: authUsers()},
-		{Name: "management", Diverge: true, Steps: authManagement()},
-		{Name: "enabled", Diverge: true, Steps: authEnabled()},
+		{Name: "management", Steps: authManagement()},
+		{Name: "enabled", Steps: authEnabled()},
+		{Name: "jwt", Flags: jwtFlags(t), Steps: authJWT()},
+		{Name: "exported", Steps: authExported()},
 	})
 }
 
@@ -41,14 +42,6 @@ func authDisabled() []Step {
 		call("AUT-1 token ignored", Get("a"), With("token", "x")),
 		call("AUT-4 disable again", &pb.AuthDisableRequest{}),
 		call("AUT-2 status unchanged", authStatus),
-	}
-}
-
-// authUsers is the least of user management; authManagement is all of it.
-func authUsers() []Step {
-	return []Step{
-		call("AUT-6 add a user", userAdd("root", "pw")),
-		call("AUT-6 add a role", &pb.AuthRoleAddRequest{Name: "r"}),
 	}
 }
 
@@ -76,6 +69,11 @@ func authManagement() []Step {
 		call("permission from on", permit("r", write, "x", "\x00")), call("permission again other kind", permit("r", write, "k", "")),
 		call("permission same again", permit("r", write, "k", "")), call("permission all", permit("q", both, "\x00", "\x00")),
 		call("permission end equals key", permit("r", read, "m", "m")),
+		call("permission of no kind", permit("q", 7, "odd", "")), call("role get with a permission of no kind", &pb.AuthRoleGetRequest{Role: "q"}),
+		call("role two", &pb.AuthRoleAddRequest{Name: "two"}), call("permission two", permit("two", read, "k", "")),
+		call("permission two more", permit("two", read, "k", "z")), call("permission two first", permit("two", write, "k", "")),
+		call("role get two", &pb.AuthRoleGetRequest{Role: "two"}), call("permission two second", permit("two", write, "k", "z")),
+		call("V-24 role get two changed", &pb.AuthRoleGetRequest{Role: "two"}),
 		call("role get with permissions", &pb.AuthRoleGetRequest{Role: "r"}),
 		call("revoke permission", &pb.AuthRoleRevokePermissionRequest{Role: "r", Key: []byte("k")}),
 		call("revoke permission again", &pb.AuthRoleRevokePermissionRequest{Role: "r", Key: []byte("k")}),

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3election/v3electionpb"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3lock/v3lockpb"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
@@ -36,25 +34,6 @@ func TestServices(t *testing.T) {
 			call("AUT-1 authorization is ignored", Put("a", "2"), With("authorization", "Bearer nonsense")),
 			{"AUT-1 watch with a token", Open("w", With("token", "nonsense.1"))},
 			{"AUT-1 create", Ask("w", 1, from("a", 0))},
-		}},
-		{Name: "lock and election", Diverge: true, Steps: []Step{
-			call("grant 1", Grant(1, 1000)), call("grant 2", Grant(2, 1000)),
-			call("GRPC-15 lock", &v3lockpb.LockRequest{Name: []byte("l"), Lease: 1}),
-			call("GRPC-15 lock again", &v3lockpb.LockRequest{Name: []byte("l"), Lease: 1}),
-			call("GRPC-15 unlock", &v3lockpb.UnlockRequest{Key: []byte("l/1")}),
-			call("GRPC-15 unlock nothing", &v3lockpb.UnlockRequest{Key: []byte("l/1")}),
-			call("GRPC-15 lock by another", &v3lockpb.LockRequest{Name: []byte("l"), Lease: 2}),
-			call("GRPC-15 lock with an unknown lease", &v3lockpb.LockRequest{Name: []byte("m"), Lease: 77}),
-			call("GRPC-15 no leader", &v3electionpb.LeaderRequest{Name: []byte("e")}),
-			call("GRPC-15 campaign", &v3electionpb.CampaignRequest{Name: []byte("e"), Lease: 1, Value: []byte("me")}),
-			call("GRPC-15 leader", &v3electionpb.LeaderRequest{Name: []byte("e")}),
-			call("GRPC-15 proclaim", &v3electionpb.ProclaimRequest{Leader: &v3electionpb.LeaderKey{Name: []byte("e"), Key: []byte("e/1"), Rev: 7, Lease: 1}, Value: []byte("still me")}),
-			call("GRPC-15 leader proclaimed", &v3electionpb.LeaderRequest{Name: []byte("e")}),
-			call("GRPC-15 proclaim without leader", &v3electionpb.ProclaimRequest{}),
-			call("GRPC-15 resign without leader", &v3electionpb.ResignRequest{}),
-			call("GRPC-15 resign", &v3electionpb.ResignRequest{Leader: &v3electionpb.LeaderKey{Name: []byte("e"), Key: []byte("e/1"), Rev: 7, Lease: 1}}),
-			call("GRPC-15 no leader again", &v3electionpb.LeaderRequest{Name: []byte("e")}),
-			call("all", All(0)),
 		}},
 	})
 }

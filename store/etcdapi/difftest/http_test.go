@@ -81,11 +81,18 @@ func TestHTTP(t *testing.T) {
 			post("GW-1 user revoke", "/v3/auth/user/revoke", `{"name":"u","role":"r"}`), post("GW-1 role revoke", "/v3/auth/role/revoke", `{"role":"r","key":"`+b64("a")+`"}`),
 			post("GW-1 role delete", "/v3/auth/role/delete", `{"role":"r"}`), post("GW-1 user delete", "/v3/auth/user/delete", `{"name":"u"}`),
 		}},
-		{Name: "gateway lock and election", Diverge: true, Steps: []Step{
+		{Name: "gateway lock and election", Steps: []Step{
 			post("lease for lock", "/v3/lease/grant", `{"ID":"5","TTL":"300"}`), post("GW-1 lock", "/v3/lock/lock", `{"name":"`+b64("l")+`","lease":"5"}`),
-			post("GW-1 unlock", "/v3/lock/unlock", `{"key":"`+b64("l/5")+`"}`),
+			post("GW-4 lock with an unknown lease", "/v3/lock/lock", `{"name":"`+b64("l")+`","lease":"6"}`),
+			post("GW-1 unlock", "/v3/lock/unlock", `{"key":"`+b64("l/5")+`"}`), post("GW-4 no key", "/v3/lock/unlock", `{}`),
+			post("GW-4 no leader", "/v3/election/leader", `{"name":"`+b64("e")+`"}`),
 			post("GW-1 campaign", "/v3/election/campaign", `{"name":"`+b64("e")+`","lease":"5","value":"`+b64("me")+`"}`),
 			post("GW-1 leader", "/v3/election/leader", `{"name":"`+b64("e")+`"}`),
+			post("GW-1 proclaim", "/v3/election/proclaim", `{"leader":{"key":"`+b64("e/5")+`","rev":"4","lease":"5"},"value":"`+b64("you")+`"}`),
+			{"GW-1 GW-5 observe", FirstLine("/v3/election/observe", `{"name":"`+b64("e")+`"}`)},
+			post("GW-1 resign", "/v3/election/resign", `{"leader":{"key":"`+b64("e/5")+`","rev":"4","lease":"5"}}`),
+			post("GW-4 proclaim without leader", "/v3/election/proclaim", `{}`), post("GW-4 resign without leader", "/v3/election/resign", `{}`),
+			post("GW-1 v3beta", "/v3beta/election/leader", `{"name":"`+b64("e")+`"}`),
 		}},
 		{Name: "metrics", Steps: []Step{{"9.2 families", MetricFamilies(metricNames...)}}},
 	})

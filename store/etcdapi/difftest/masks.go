@@ -1,6 +1,8 @@
 package difftest
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -35,7 +37,7 @@ var masks = []Mask{
 	{"Member", "name", "tarn has no --name; must not be empty", maskPresent},
 	{"AlarmMember", "memberID", "as member_id", maskID},
 	{"HashResponse", "hash", "covers member and raft records, different by design (MNT-2)", maskPositive},
-	{"AuthenticateResponse", "token", "random; must be 16 letters, a dot and a number (AUT-12)", maskToken},
+	{"AuthenticateResponse", "token", "random; must be 16 letters, a dot and a number (AUT-12), or have the same claims (AUT-13)", maskToken},
 	{"LeaseTimeToLiveResponse", "TTL", "runs down while the test runs; full means at most 2 s (of 1,000 s and more: a quarter) less than granted", maskTTL},
 	{"LeaseTimeToLiveResponse", "keys", "order unspecified (LSE-8)", maskSorted},
 	{"LeaseLeasesResponse", "leases", "leases of equal age have no order (LSE-9)", maskSortedLeases},
@@ -97,9 +99,31 @@ func maskClientURLs(s *Session, _ protoreflect.Message, v protoreflect.Value) st
 
 var simpleToken = regexp.MustCompile(`^[a-zA-Z]{16}\.\d+$`)
 
+// jwtText is a JSON web token without its signature and the time when it ends.
+func jwtText(parts []string) string {
+	head, err := base64.RawURLEncoding.DecodeString(parts[0])
+	if err != nil {
+		return err.Error()
+	}
+	body, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return err.Error()
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(body, &claims); err != nil {
+		return err.Error()
+	}
+	_, ends := claims["exp"]
+	delete(claims, "exp")
+	return fmt.Sprintf("<token %s %v, it ends: %v>", head, claims, ends)
+}
+
 func maskToken(_ *Session, _ protoreflect.Message, v protoreflect.Value) string {
 	if simpleToken.MatchString(v.String()) {
 		return "<simple token>"
+	}
+	if parts := strings.Split(v.String(), "."); len(parts) == 3 {
+		return jwtText(parts)
 	}
 	return v.String()
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/protobuf/proto"
 )
 
 // saveSnapshot writes the snapshot stream to path as etcdctl does.
@@ -126,16 +127,26 @@ func (s *Session) snapshotStatus(ctx context.Context, f *Facts, path string) err
 
 // restore makes a data directory from the file and starts a real etcd on it.
 func (s *Session) restore(ctx context.Context, path, dir string) (*Session, error) {
+	restored, err := s.prepareRestore(ctx, path, dir)
+	if err != nil {
+		return nil, err
+	}
+	return restored, restored.Server.Start(ctx)
+}
+
+// prepareRestore makes a data directory from the file, for an etcd that is not started yet.
+func (s *Session) prepareRestore(ctx context.Context, path, dir string, flags ...string) (*Session, error) {
 	sv, err := NewServer("restored", s.Bins.Etcd, filepath.Dir(dir), true, nil)
 	if err != nil {
 		return nil, err
 	}
 	peer := "http://" + sv.Peer
-	if _, err := s.etcdutl(ctx, "snapshot", "restore", path, "--data-dir", sv.Dir, "--name", "default",
-		"--initial-cluster", "default="+peer, "--initial-advertise-peer-urls", peer); err != nil {
+	args := append([]string{"snapshot", "restore", path, "--data-dir", sv.Dir, "--name", "default",
+		"--initial-cluster", "default=" + peer, "--initial-advertise-peer-urls", peer}, flags...)
+	if _, err := s.etcdutl(ctx, args...); err != nil {
 		return nil, err
 	}
-	return newSession(sv, s.Bins), sv.Start(ctx)
+	return newSession(sv, s.Bins), nil
 }
 
 // hashFile compares etcdutl's hash of a copy of the file (it changes what it
@@ -162,5 +173,44 @@ func (s *Session) hashFile(ctx context.Context, f *Facts, path string) error {
 		return err
 	}
 	f.add("etcdutl hash is the server's", fmt.Sprintf("%.0f", h["hash"]) == fmt.Sprint(own.Hash))
+	return nil
+}
+
+// Exported saves a snapshot, has a real etcd serve it and compares what that answers to
+// each request.
+func Exported(reqs ...proto.Message) Op {
+	return func(ctx context.Context, s *Session) Facts {
+		var f Facts
+		if err := s.exported(ctx, &f, reqs); err != nil {
+			f.add("!error", s.ownIDs(err.Error()))
+		}
+		return f
+	}
+}
+
+func (s *Session) exported(ctx context.Context, f *Facts, reqs []proto.Message) error {
+	dir, err := os.MkdirTemp(filepath.Dir(s.Server.Dir), s.Server.Name+"-exported")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "snapshot.db")
+	if err := s.saveSnapshot(ctx, path); err != nil {
+		return fmt.Errorf("save: %w", err)
+	}
+	restored, err := s.restore(ctx, path, filepath.Join(dir, "restored"))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		restored.close()
+		if err := restored.Server.Stop(true); err != nil {
+			f.add("!restored stop", err)
+		}
+	}()
+	for i, req := range reqs {
+		for _, x := range Call(req)(ctx, restored).ignoring(".raft_term") {
+			f.add(fmt.Sprintf("[%d] %s", i, x.Path), x.Value)
+		}
+	}
 	return nil
 }

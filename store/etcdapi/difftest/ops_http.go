@@ -37,6 +37,34 @@ func StatusOnly(op Op) Op {
 	}
 }
 
+// FirstLine posts JSON to a method that answers with a stream, and compares the
+// first message of it.
+func FirstLine(path, body string) Op {
+	return func(ctx context.Context, s *Session) Facts {
+		var f Facts
+		ctx, cancel := context.WithTimeout(ctx, recvTimeout)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.Server.Client+path, strings.NewReader(body))
+		if err != nil {
+			f.add("!error", err)
+			return f
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			f.add("!error", s.ownIDs(err.Error()))
+			return f
+		}
+		defer resp.Body.Close()
+		f.add("status", resp.StatusCode)
+		line, err := bufio.NewReader(resp.Body).ReadBytes('\n')
+		if err != nil {
+			f.add("!error", err)
+		}
+		f.body(s, line)
+		return f
+	}
+}
+
 func (s *Session) http(ctx context.Context, verb, url, body string, headers []string) Facts {
 	var f Facts
 	req, err := http.NewRequestWithContext(ctx, verb, url, strings.NewReader(body))

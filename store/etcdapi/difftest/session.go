@@ -22,6 +22,7 @@ type Session struct {
 	Bins    Binaries
 	watches map[string]*watch
 	tokens  map[string]string
+	pending map[string]*pending
 
 	// Revisions above filledFrom are compared after subtracting shift; 0 when
 	// the servers' histories are equal.
@@ -29,7 +30,7 @@ type Session struct {
 }
 
 func newSession(s *Server, b Binaries) *Session {
-	return &Session{Server: s, Bins: b, watches: map[string]*watch{}, tokens: map[string]string{}}
+	return &Session{Server: s, Bins: b, watches: map[string]*watch{}, tokens: map[string]string{}, pending: map[string]*pending{}}
 }
 
 func (s *Session) close() {
@@ -37,6 +38,10 @@ func (s *Session) close() {
 		w.cancel()
 	}
 	clear(s.watches)
+	for _, p := range s.pending {
+		p.cancel()
+	}
+	clear(s.pending)
 }
 
 // ownIDs replaces the server's own ids and addresses in text, decimal and hexadecimal.
