@@ -42,6 +42,18 @@ test-k8s-storage: ## run the apiserver's own storage tests, from k8s.io/apiserve
 	cd store/etcdapi/k8stest && $(GO) vet ./... go.etcd.io/etcd/server/v3/embed && \
 		$(GO) run $(STATICCHECK) ./... go.etcd.io/etcd/server/v3/embed && $(GO) test ./... && $(GO) run .
 
+# A module of its own, for its dependencies too. ROBUSTNESS='-duration 2h' runs longer.
+ROBUSTNESS ?= -short
+
+.PHONY: test-robustness
+test-robustness: ## check random clients' histories while the server is killed, paused, slow or full
+	cd store/etcdapi/robustness && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./... && $(GO) run . $(ROBUSTNESS)
+
+# A module of its own, for its dependencies too.
+.PHONY: test-etcd-tools
+test-etcd-tools: ## run etcd's own tests of etcdctl, etcdutl and clientv3
+	cd store/etcdapi/toolstest && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./... && $(GO) run .
+
 # Rounds of kill -9, and scripts whose every operation is cut off or fails.
 CRASH_ROUNDS ?= 300
 CRASH_CASES ?= 20
@@ -52,13 +64,16 @@ test-crash: ## the long crash tests: kill -9, power cuts, I/O errors, full disks
 	TARN_CRASH_CASES=$(CRASH_CASES) $(GO) test -count=1 -timeout 60m -run 'PowerCut|AtEveryOperation' ./store
 
 FUZZTIME ?= 30s
+FUZZPARALLEL ?= 2
 
+# Each input that reaches new code is first made shorter, by default for up to a minute.
 .PHONY: fuzz
-fuzz: ## run each fuzz test for FUZZTIME (30s)
-	@for file in $$(grep -rlE '^func Fuzz' --include='*_test.go' cmd store); do \
-		for name in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*).*/\1/p' $$file); do \
-			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
-		done; \
+fuzz: ## run each fuzz test for FUZZTIME (30s) on FUZZPARALLEL (2) processors
+	@grep -rE '^func Fuzz' --include='*_test.go' cmd store | sed -nE 's/^(.*)\/[^/]*_test\.go:func (Fuzz[A-Za-z0-9_]*).*/\1 \2/p' | \
+	while read -r dir name; do \
+		echo "== $$name in $$dir"; \
+		(cd $$dir && $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) \
+			-fuzzminimizetime 20x -parallel $(FUZZPARALLEL) . </dev/null) || exit 1; \
 	done
 
 .PHONY: bench

@@ -102,11 +102,7 @@ func (v checkVerdict) page() string {
 		fmt.Fprintf(&b, "DAMAGED: %s\n", strings.Join(v.Findings, "\nDAMAGED: "))
 	}
 	fmt.Fprintf(&b, "store     %s\n", v.StoreID)
-	compacted := "never compacted"
-	if v.CompactRevision > 0 {
-		compacted = fmt.Sprintf("compacted up to %d", v.CompactRevision)
-	}
-	fmt.Fprintf(&b, "revision  %d, %s\n", v.Revision, compacted)
+	fmt.Fprintf(&b, "revision  %d, %s\n", v.Revision, compactedUpTo(v.CompactRevision))
 	fmt.Fprintf(&b, "keys      %d, hash %08x\n", v.Keys, v.Hash)
 	torn := ""
 	if v.TornTail {
@@ -115,4 +111,11 @@ func (v checkVerdict) page() string {
 	fmt.Fprintf(&b, "tree      %s\n", roughBytes(v.TreeBytes))
 	fmt.Fprintf(&b, "log       %s, %d record(s)%s\n", roughBytes(v.WALBytes), v.Frames, torn)
 	return b.String()
+}
+
+func compactedUpTo(revision int64) string {
+	if revision <= 0 {
+		return "never compacted"
+	}
+	return fmt.Sprintf("compacted up to %d", revision)
 }

@@ -23,6 +23,7 @@ type clientOptions struct {
 	endpoint          etcdapi.ListenURL
 	caFile            string
 	certFile, keyFile string
+	user              userPassword
 }
 
 func defaultClientOptions() clientOptions {
@@ -35,6 +36,7 @@ func (o *clientOptions) register(fs *pflag.FlagSet) {
 	fs.Var(stringValue(&o.caFile, "file", validPEM), "cacert", "authorities to check the server's certificate against, PEM (default: the system's)")
 	fs.Var(stringValue(&o.certFile, "file", validPEM), "cert", "certificate to show the server, PEM")
 	fs.Var(stringValue(&o.keyFile, "file", validPEM), "key", "key of the certificate, PEM")
+	fs.Var(userValue(&o.user), "user", "name and password, if the server has users")
 }
 
 // client is a connection to a running server: its gRPC services and its pages.

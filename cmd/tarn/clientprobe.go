@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 )
@@ -35,6 +36,9 @@ func (o *clientOptions) explain(ctx context.Context, err error) error {
 	case codes.DeadlineExceeded:
 		return fmt.Errorf("no answer in time (%s); try a longer --timeout, and look at the server's log", s.Message())
 	default:
+		if isStatus(err, rpctypes.ErrGRPCUserEmpty) {
+			return errors.New("the server asks who you are; give a user's name and password with --user, or TARN_USER")
+		}
 		return err
 	}
 }

@@ -20,6 +20,10 @@ const (
 	// Of tarn status.
 	exitAlarm = 3 // the server answers, and has an alarm
 
+	// Of tarn import.
+	exitImportSource = 3 // the source can not be imported
+	exitImportTarget = 4 // the data directory holds a store or is in use
+
 	// Of tarn check, which promises 0, 1 and 2 only.
 	exitCheckDamaged = 1
 	exitNotChecked   = 2

@@ -34,11 +34,12 @@ const (
 // nearest directory above, and can always import what is below that directory.
 var mayImport = map[string][]string{
 	"cmd":           {"store", "store/etcdapi", "store/migrate", "store/vfs", "zfs", "zfs/eviction", "systemd"},
-	"store/etcdapi": {"store"},
+	"store/etcdapi": {"store", "store/auth"},
 	"store/migrate": {"store", "store/wal", "store/tree", "store/vfs"},
 	"zfs":           {},
 	"systemd":       {},
-	"store":         {"store/wal", "store/tree", "store/vfs"},
+	"store":         {"store/auth", "store/wal", "store/tree", "store/vfs"},
+	"store/auth":    {},
 	"store/wal":     {"store/vfs"},
 	"store/tree":    {"store/vfs"},
 	"store/vfs":     {},
@@ -48,6 +49,8 @@ var mayImport = map[string][]string{
 var onlyIn = map[string][]string{
 	"google.golang.org/grpc":            {"cmd", "store/etcdapi", "store/migrate"},
 	"go.etcd.io/bbolt":                  {"store/tree", "store/migrate"},
+	"github.com/golang-jwt":             {"store/etcdapi"},
+	"golang.org/x/crypto":               {"store/etcdapi"},
 	"github.com/prometheus":             {"store/etcdapi"},
 	"github.com/spf13":                  {"cmd"},
 	"go.yaml.in/yaml":                   {"cmd"},
@@ -62,6 +65,7 @@ type sourceFile struct {
 	dir     string // of the package, from the root
 	name    string
 	test    bool
+	made    bool // generated
 	lines   int
 	imports []string
 }
@@ -99,6 +103,9 @@ func walkRepo(t *testing.T, visit func(name string, nested bool)) {
 	}
 }
 
+// generated matches Go's mark of files that nobody writes.
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
 func sourceFiles(t *testing.T) []sourceFile {
 	t.Helper()
 	var files []sourceFile
@@ -114,7 +121,10 @@ func sourceFiles(t *testing.T) []sourceFile {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := sourceFile{dir: path.Dir(name), name: name, test: strings.HasSuffix(name, "_test.go"), lines: bytes.Count(text, []byte("\n"))}
+		f := sourceFile{
+			dir: path.Dir(name), name: name, lines: bytes.Count(text, []byte("\n")),
+			test: strings.HasSuffix(name, "_test.go"), made: generated.Match(text),
+		}
 		for _, spec := range parsed.Imports {
 			p, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
@@ -200,7 +210,7 @@ func TestArrowRules(t *testing.T) {
 
 func TestFileSizes(t *testing.T) {
 	for _, f := range sourceFiles(t) {
-		if !f.test && f.lines > maxFileLines {
+		if !f.test && !f.made && f.lines > maxFileLines {
 			t.Errorf("%s has %d lines, more than %d: one concept per file", f.name, f.lines, maxFileLines)
 		}
 	}

@@ -109,6 +109,7 @@ func (s *serving) run(ctx context.Context, hup <-chan os.Signal) error {
 		sockets.close()
 		return s.openError(err)
 	}
+	s.warnExposed(s.store.Auth().Enabled())
 	err = s.serve(ctx, hup, sockets, s.apiConfig(tlsConfig, durations))
 	if closeErr := s.store.Close(); closeErr != nil {
 		err = errors.Join(err, withExit(exitStoreFailed, fmt.Errorf("close the store in %s: %w", s.opts.dataDir, closeErr)))

@@ -433,9 +433,14 @@ func TestServeWarnings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			quiet, log := &syncBuffer{}, &syncBuffer{}
 			o := testOptions(t)
-			newServing(o, nil, quiet).sayWhatIsOdd()
+			warn := func(to *syncBuffer) {
+				s := newServing(o, nil, to)
+				s.sayWhatIsOdd()
+				s.warnExposed(false)
+			}
+			warn(quiet)
 			tt.change(&o)
-			newServing(o, nil, log).sayWhatIsOdd()
+			warn(log)
 			if !strings.Contains(log.String(), tt.want) || strings.Contains(quiet.String(), tt.want) {
 				t.Errorf("log %q, and without a reason %q", log, quiet)
 			}

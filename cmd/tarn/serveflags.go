@@ -14,6 +14,7 @@ func (o *serveOptions) register(fs *pflag.FlagSet) {
 	o.registerData(fs)
 	o.registerNetwork(fs)
 	o.tls.register(fs)
+	o.auth.register(fs)
 	o.registerLimits(fs)
 	o.registerLogs(fs)
 	o.toleratedSettings.register(fs)
@@ -69,6 +70,7 @@ func (o *serveOptions) registerLimits(fs *pflag.FlagSet) {
 		"quota-backend-bytes", "bytes in use at which writes are refused (NOSPACE)")
 	fs.Var(byteSizeValue(&o.maxRequestBytes, 1<<10, ""), "max-request-bytes", "largest write request")
 	fs.Var(intValue(&o.maxTxnOps, 1), "max-txn-ops", "operations in one branch of a transaction")
+	fs.Var(intValue(&o.maxStreams, 1), "max-concurrent-streams", "requests and watches that one connection may have open")
 	fs.Var(byteSizeValue(&o.listBudget, 0, "a number of bytes such as 268435456 or 256MiB; 0 to derive it from the memory"),
 		"list-memory-budget", "memory for range answers that are being built or sent; 0: derived from the memory")
 	fs.Var(durationValue(&o.progressInterval, 100*time.Millisecond), "watch-progress-notify-interval",

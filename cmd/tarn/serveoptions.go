@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/tarn-kv/tarn/store"
@@ -25,9 +26,11 @@ type serveOptions struct {
 	advertiseClient   []etcdapi.ListenURL
 	listenMetrics     []etcdapi.ListenURL
 	tls               tlsOptions
+	auth              authOptions
 	quota             int64
 	maxRequestBytes   int64
 	maxTxnOps         int
+	maxStreams        int
 	progressInterval  time.Duration
 	compactMode       compactMode
 	compactRetention  string // read with the mode, see parseRetention
@@ -60,10 +63,13 @@ func defaultServeOptions() serveOptions {
 		// before somebody sets it up.
 		listenClient: []etcdapi.ListenURL{{Scheme: "http", Addr: "127.0.0.1:2379"}},
 		tls:          tlsOptions{minVersion: tls12},
+		// etcd's.
+		auth: authOptions{token: etcdapi.DefaultAuthToken, tokenTTL: etcdapi.DefaultAuthTokenTTL, bcryptCost: etcdapi.DefaultBcryptCost},
 		// etcd's limits: clients know them, and a backup must be restorable there.
 		quota:           store.DefaultQuota,
 		maxRequestBytes: etcdapi.DefaultMaxRequestBytes,
 		maxTxnOps:       etcdapi.DefaultMaxTxnOps,
+		maxStreams:      math.MaxUint32,
 		// etcd's. A smaller one costs a message per idle watch each time.
 		progressInterval: 10 * time.Minute,
 		// Off, as in etcd: kube-apiserver compacts by itself.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 
 	"github.com/tarn-kv/tarn/store"
@@ -28,6 +29,9 @@ func (s *serving) validate() (*tls.Config, error) {
 			s.from.of("auto-compaction-retention"), &invalidValue{err, validRetention}}
 	}
 	s.keep = keep
+	if err := o.auth.validate(s.from); err != nil {
+		return nil, err
+	}
 	return o.tls.config(append(slices.Clone(o.listenClient), o.listenMetrics...), s.log)
 }
 
@@ -60,13 +64,19 @@ func (s *serving) apiConfig(tlsConfig *tls.Config, d *etcdapi.Durations) etcdapi
 		ClientURLs:       urlTexts(advertise),
 		MaxRequestBytes:  int(o.maxRequestBytes),
 		MaxTxnOps:        o.maxTxnOps,
+		MaxStreams:       uint32(min(o.maxStreams, math.MaxUint32)),
 		ListBudget:       o.listBudget,
 		TLS:              tlsConfig,
 		KeepAliveMinTime: o.keepAliveMinTime,
 		EnablePprof:      o.enablePprof,
+		SaveProcessors:   os.Getenv("GOMAXPROCS") == "", // who sets it wants that many
 		LogLevel:         s.level,
 		MetricsExtensive: o.metrics == metricsExtensive,
 		Durations:        d,
+		AuthToken:        o.auth.token,
+		AuthTokenTTL:     o.auth.tokenTTL,
+		BcryptCost:       o.auth.bcryptCost,
+		ClientCertAuth:   o.tls.clientCertAuth,
 		CORS:             o.cors,
 	}
 }
@@ -78,21 +88,31 @@ func (s *serving) sayWhatIsOdd() {
 	if names := o.toleratedSettings.names(); len(names) > 0 {
 		s.log.Info("settings of etcd that mean nothing here are ignored", "settings", names)
 	}
-	for _, u := range o.listenClient {
-		if exposed(u) && !u.Secure() {
-			s.log.Warn("ANYONE WHO REACHES THIS ADDRESS CAN READ AND CHANGE EVERYTHING, Kubernetes secrets included: "+
-				"use https:// with --trusted-ca-file, or listen at 127.0.0.1 or a unix socket", "url", u.String())
-		} else if exposed(u) && o.tls.trustedCAFile == "" {
-			s.log.Warn("clients need no certificate: anyone who reaches this address can read and change everything; "+
-				"set --trusted-ca-file to demand one", "url", u.String())
-		}
-	}
 	if o.allowMissingLog {
 		s.log.Warn("--allow-missing-log is set: a log that got lost would not be noticed; take the setting away after this start",
 			"from", s.from.of("allow-missing-log"))
 	}
 	if o.tls.certFile != "" && !slices.ContainsFunc(o.listenClient, etcdapi.ListenURL.Secure) {
 		s.log.Warn("--cert-file is set and no client URL begins with https:// or unixs://: clients are served without TLS")
+	}
+}
+
+// warnExposed logs where strangers come in. users is whether they would have to
+// give a password, or to show a certificate with their name.
+func (s *serving) warnExposed(users bool) {
+	for _, u := range s.opts.listenClient {
+		switch {
+		case !exposed(u):
+		case users && !u.Secure():
+			s.log.Warn("passwords and tokens of users go over the network in the clear: use https://", "url", u.String())
+		case users:
+		case !u.Secure():
+			s.log.Warn("ANYONE WHO REACHES THIS ADDRESS CAN READ AND CHANGE EVERYTHING, Kubernetes secrets included: "+
+				"use https:// with --trusted-ca-file, or listen at 127.0.0.1 or a unix socket", "url", u.String())
+		case s.opts.tls.trustedCAFile == "":
+			s.log.Warn("clients need no certificate: anyone who reaches this address can read and change everything; "+
+				"set --trusted-ca-file to demand one", "url", u.String())
+		}
 	}
 }
 

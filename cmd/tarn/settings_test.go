@@ -165,15 +165,15 @@ func TestToleratedSettings(t *testing.T) {
 	args := []string{
 		"--initial-cluster=a=http://x:2380", "--listen-peer-urls", "http://127.0.0.1:2380",
 		"--peer-client-cert-auth", "--snapshot-count=10000", "--experimental-initial-corrupt-check=true",
-		"--experimental-compact-hash-check-enabled", "--name=n",
+		"--experimental-compact-hash-check-enabled", "--name=n", "--compaction-batch-limit=10", "--max-learners", "1",
 	}
 	o, _, err := resolveServe(t, args, []string{"TARN_HEARTBEAT_INTERVAL=100"},
 		"experimental-new-thing: 3\nlog-outputs: [stderr]\ninitial-cluster-token: t\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "experimental-compact-hash-check-enabled experimental-initial-corrupt-check experimental-new-thing " +
-		"heartbeat-interval initial-cluster initial-cluster-token listen-peer-urls log-outputs " +
+	want := "compaction-batch-limit experimental-compact-hash-check-enabled experimental-initial-corrupt-check experimental-new-thing " +
+		"heartbeat-interval initial-cluster initial-cluster-token listen-peer-urls log-outputs max-learners " +
 		"peer-client-cert-auth snapshot-count"
 	if got := strings.Join(o.toleratedSettings.names(), " "); got != want {
 		t.Errorf("ignored:\n got %s\nwant %s", got, want)
@@ -188,7 +188,7 @@ func TestNotTolerated(t *testing.T) {
 	o := defaultServeOptions()
 	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.register(fs)
-	for _, name := range []string{"client-crl-file", "client-cert-allowed-hostname", "host-whitelist", "auto-tls", "auth-token", "wal-dir"} {
+	for _, name := range []string{"client-crl-file", "client-cert-allowed-hostname", "host-whitelist", "auto-tls", "wal-dir"} {
 		if fs.Lookup(name) != nil {
 			t.Errorf("--%s is accepted", name)
 		}

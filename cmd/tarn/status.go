@@ -65,7 +65,11 @@ func runStatus(ctx context.Context, opts statusOptions, out io.Writer) error {
 	defer c.close()
 	ctx, cancel := context.WithTimeout(ctx, opts.timeout)
 	defer cancel()
-	r, err := askStatus(ctx, c)
+	var r *statusReport
+	asking, err := opts.login(ctx, c)
+	if err == nil {
+		r, err = askStatus(asking, c)
+	}
 	if err != nil {
 		return fmt.Errorf("ask %s for its status: %w", opts.endpoint, opts.explain(context.WithoutCancel(ctx), err))
 	}

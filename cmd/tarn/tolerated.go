@@ -9,10 +9,15 @@ import (
 
 // Flags that tools written for etcd set and that mean nothing here: there are
 // no peers, no elections and no raft log. They are accepted, so that such a
-// tool's command line works, and the log says once that they were ignored.
+// tool's command line works, and the log says once that they were ignored. So are
+// those that only tune etcd's own storage, its checks of itself, or its log.
 // Flags that someone relies on, for access control or for the place of data,
 // are not among them: those stay unknown, and are refused.
 var toleratedFlags = []string{
+	"backend-batch-interval", "backend-batch-limit", "backend-bbolt-freelist-type",
+	"bootstrap-defrag-threshold-megabytes",
+	"compact-hash-check-time", "compaction-batch-limit", "compaction-sleep-interval", "corrupt-check-time",
+	"downgrade-check-time",
 	"election-timeout",
 	"feature-gates",
 	"heartbeat-interval",
@@ -20,14 +25,17 @@ var toleratedFlags = []string{
 	"initial-election-tick-advance",
 	"listen-peer-urls",
 	"logger", "log-outputs", "log-rotation-config-json", "enable-log-rotation",
-	"max-snapshots", "max-wals",
+	"max-learners", "max-snapshots", "max-wals",
 	"peer-auto-tls", "peer-cert-allowed-cn", "peer-cert-allowed-hostname", "peer-cert-file", "peer-cipher-suites",
 	"peer-client-cert-auth", "peer-client-cert-file", "peer-client-key-file", "peer-crl-file", "peer-key-file",
 	"peer-skip-client-san-verification", "peer-tls-max-version", "peer-tls-min-version", "peer-trusted-ca-file",
 	"pre-vote",
-	"snapshot-count",
+	"raft-read-timeout", "raft-write-timeout",
+	"snapshot-catchup-entries", "snapshot-count",
 	"socket-reuse-address", "socket-reuse-port",
 	"strict-reconfig-check",
+	"v2-deprecation",
+	"warning-apply-duration", "warning-unary-request-duration",
 }
 
 // toleratedPrefix is what etcd's flags without a promise begin with.
