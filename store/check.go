@@ -34,44 +34,54 @@ type CheckReport struct {
 //
 // ErrInUse is returned while a server has the directory. Damage is no error: it
 // is in the report. An error says that the check could not be done.
-func Check(ctx context.Context, dir string) (CheckReport, error) {
-	var r CheckReport
+func Check(ctx context.Context, dir string) (r CheckReport, err error) {
+	err = r.openDir(ctx, dir, true, func(t *tree.Tree, meta tree.Meta) error {
+		return r.recover(ctx, dir, t, meta)
+	})
+	if errors.Is(err, ErrInUse) {
+		err = fmt.Errorf("%w; stop the server, or check a snapshot", err)
+	}
+	return r, err
+}
+
+// openDir goes on with the tree of a directory that no server has open, if it can be read.
+func (r *CheckReport) openDir(ctx context.Context, dir string, verify bool, goOn func(*tree.Tree, tree.Meta) error) error {
 	path := filepath.Join(dir, treeName)
 	if _, err := os.Stat(path); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			return r, err
+			return err
 		}
 		if log, _ := filepath.Glob(filepath.Join(dir, walName, "*.wal")); len(log) > 0 {
 			r.Findings = append(r.Findings, path+" is missing, but its log is there")
-			return r, nil
+			return nil
 		}
-		return r, fmt.Errorf("%s holds no store: %w", dir, err)
+		return fmt.Errorf("%s holds no store: %w", dir, err)
 	}
 	if who, locked := vfs.Locked(dir); locked {
-		return r, fmt.Errorf("%w: %s (%s); stop the server, or check a snapshot", ErrInUse, dir, who)
+		return fmt.Errorf("%w: %s (%s)", ErrInUse, dir, who)
 	}
-	err := r.checkTree(ctx, path, func(t *tree.Tree, meta tree.Meta) error {
+	return r.openTree(ctx, path, verify, func(t *tree.Tree, meta tree.Meta) error {
 		if log, err := hasLog(vfs.OS, dir); err != nil {
 			return err
 		} else if log && meta.StoreID == [16]byte{} {
 			r.Findings = append(r.Findings, errStrayLog(dir).Error())
 		}
-		return r.recover(ctx, dir, t, meta)
+		return goOn(t, meta)
 	})
-	return r, err
 }
 
 // CheckTree verifies a tree's file by itself, as a snapshot is one: every page and every record. It
 // changes nothing. fs.ErrNotExist and tree.ErrLocked are returned as their texts say.
 func CheckTree(ctx context.Context, path string) (r CheckReport, err error) {
-	err = r.checkTree(ctx, path, func(t *tree.Tree, meta tree.Meta) error {
+	err = r.openTree(ctx, path, true, func(t *tree.Tree, meta tree.Meta) error {
 		return r.recover(ctx, "", t, meta)
 	})
 	return r, err
 }
 
-// checkTree goes on with the tree if its meta data can be read.
-func (r *CheckReport) checkTree(ctx context.Context, path string, goOn func(*tree.Tree, tree.Meta) error) error {
+// openTree goes on with the tree if its meta data can be read. With verify all of the tree is
+// read before, for findings.
+func (r *CheckReport) openTree(ctx context.Context, path string, verify bool, goOn func(*tree.Tree, tree.Meta) error) error {
 	t, err := tree.Open(tree.Options{Path: path, ReadOnly: true})
 	if errors.Is(err, tree.ErrDamaged) || errors.Is(err, tree.ErrForeign) {
 		r.Findings = append(r.Findings, err.Error())
@@ -82,8 +92,10 @@ func (r *CheckReport) checkTree(ctx context.Context, path string, goOn func(*tre
 	}
 	defer t.Close()
 	finding := func(text string) { r.Findings = append(r.Findings, "tree: "+text) }
-	if err := t.Check(ctx, finding); err != nil {
-		return err
+	if verify {
+		if err := t.Check(ctx, finding); err != nil {
+			return err
+		}
 	}
 	meta, err := t.Meta()
 	if err != nil {
@@ -94,8 +106,22 @@ func (r *CheckReport) checkTree(ctx context.Context, path string, goOn func(*tre
 	return goOn(t, meta)
 }
 
-// recover does in memory what Open would do. Without a directory there is no log.
+// recover loads the store and adds to the report what is in it.
 func (r *CheckReport) recover(ctx context.Context, dir string, t *tree.Tree, meta tree.Meta) error {
+	s, err := r.load(ctx, dir, t, meta)
+	if err != nil {
+		return err
+	}
+	r.Revision, r.CompactRevision = s.head.revision, s.head.compacted
+	r.Keys = s.mem.index.sumOf(span{open: true}).live
+	if len(r.Findings) == 0 {
+		r.Hash, err = s.hashUpTo(ctx, r.Revision, r.CompactRevision, false)
+	}
+	return err
+}
+
+// load does in memory what Open would do. Without a directory there is no log.
+func (r *CheckReport) load(ctx context.Context, dir string, t *tree.Tree, meta tree.Meta) (*Store, error) {
 	s := &Store{opts: Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}.withDefaults(), tree: t}
 	s.log = s.opts.Logger
 	s.failure.ch = make(chan struct{})
@@ -107,18 +133,11 @@ func (r *CheckReport) recover(ctx context.Context, dir string, t *tree.Tree, met
 	}
 	if dir != "" {
 		if err := r.replay(ctx, rec); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	rec.finish()
-	r.Revision, r.CompactRevision = s.head.revision, s.head.compacted
-	r.Keys = s.mem.index.sumOf(span{open: true}).live
-	if len(r.Findings) == 0 {
-		var err error
-		r.Hash, err = s.hashUpTo(ctx, r.Revision, r.CompactRevision, false)
-		return err
-	}
-	return nil
+	return s, nil
 }
 
 // replay checks the log and applies what the tree has not.

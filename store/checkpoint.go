@@ -150,6 +150,7 @@ func (s *Store) commitTree(dead []tree.DeadRecord, finished int64) error {
 	if err := s.wal.TrimBefore(seq); err != nil {
 		s.log.Warn("old segments of the log could not be removed; they are tried again with the next checkpoint", "error", err)
 	}
+	s.warnOfGrowth()
 	s.log.Debug("checkpoint", "revision", rev, "seq", seq, "records", len(b.Put), "removed", len(dead), "took", time.Since(start))
 	return nil
 }

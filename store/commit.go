@@ -176,7 +176,7 @@ func (s *Store) publish(b *batch, seq uint64) {
 }
 
 // settle points the tail to the batch's final memory (the frame may have moved
-// while it grew) and returns the batch's last revision.
+// while it grew), counts the changes and returns the batch's last revision.
 func (s *Store) settle(b *batch) (rev int64) {
 	rev = s.published.Load()
 	if len(b.changes) == 0 {
@@ -189,6 +189,7 @@ func (s *Store) settle(b *batch) (rev int64) {
 	for _, c := range b.changes {
 		t := m.tail.at(i)
 		t.value = b.frame[c.offset : c.offset+c.length : c.offset+c.length]
+		m.prefixes.wrote(t.entry.key, c.length)
 		rev = t.main
 		i++
 	}

@@ -210,7 +210,9 @@ func (s *Store) pruneStep(floor int64, at int, dead []record) ([]record, int, bo
 			return dead, at, false
 		}
 		c := m.changes.at(i)
+		before := len(dead)
 		dead = c.entry.prune(c.main, c.sub, floor, dead)
+		m.prefixes.removed(c.entry.key, dead[before:])
 		if c.entry.last.main == 0 && m.index.get(c.entry.key) == c.entry {
 			m.index.update(c.entry.key, func(*entry) {})
 		}

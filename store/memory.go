@@ -18,6 +18,8 @@ type memory struct {
 	// tail has the changes since the last checkpoint with their values.
 	tail      deque[tailRecord]
 	tailBytes atomic.Int64
+	// prefixes counts what is durable for each prefix: records and writes.
+	prefixes prefixCounts
 	// floor is the revision up to which superseded records are gone.
 	floor int64
 	// marks are the records without a key, ascending, by which etcd's restore marks a revision
@@ -59,6 +61,7 @@ func (m *memory) appendTo(e *entry, r record, value []byte) {
 
 // load is append for a record that the tree holds already.
 func (m *memory) load(key string, r record) {
+	m.prefixes.added(key, int(r.size))
 	m.index.update(key, func(e *entry) {
 		before := e.last
 		e.push(r)

@@ -172,7 +172,7 @@ func (s *Store) full(cost int64) bool {
 func (s *Store) raiseOwnAlarm(b *batch) {
 	s.setAlarm(b, Alarm{MemberID: s.memberID.Load(), Type: NoSpace}, alarmOwn)
 	s.log.Warn("NOSPACE alarm raised: puts are refused until there is room; delete keys and compact, raise --quota-backend-bytes, or make room in the file system",
-		"in_use", s.inUse(), "quota", s.opts.Quota, "file_system_low", s.space.isLow(s, 0))
+		"in_use", s.inUse(), "quota", s.opts.Quota, "file_system_low", s.space.isLow(s, 0), "largest", s.largestPrefixes())
 }
 
 func (s *Store) clearOwnAlarm(b *batch, own Alarm) {

@@ -68,6 +68,7 @@ func (r *recovery) finish() {
 		}
 		return true
 	})
+	s.markGrowth()
 }
 
 func (r *recovery) loadTree() error {
@@ -176,6 +177,7 @@ func (r *recovery) replayChange(rev Revision, dead bool, value []byte) error {
 		return fmt.Errorf("revision %d follows revision %d", rev.Main, s.head.revision)
 	}
 	s.mem.append(key, rec, value)
+	s.mem.prefixes.added(key, len(value))
 	s.head.revision = rev.Main
 	return nil
 }
