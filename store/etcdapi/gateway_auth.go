@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 )
 
 // commonName is that of the certificate that a client has proved to have.
@@ -61,10 +63,14 @@ func (s *Server) misleads(r *http.Request) bool {
 	return name != ""
 }
 
-// adminPage refuses a request to change something about the server that does not come with
-// the token of a user with the role root, while access control is on.
+// adminPage refuses a request for a page of the role root that comes with neither the token of a
+// user who has it nor, with Config.ClientCertAuth, such a user's certificate, while access
+// control is on.
 func (s *Server) adminPage(r *http.Request) error {
 	ctx := r.Context()
+	if conn, ok := ctx.Value(connKey{}).(*sortedConn); ok && conn.tls != nil {
+		ctx = peer.NewContext(ctx, &peer.Peer{AuthInfo: credentials.TLSInfo{State: *conn.tls}})
+	}
 	if v := r.Header.Get("Authorization"); v != "" {
 		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs(rpctypes.TokenFieldNameSwagger, v))
 	}

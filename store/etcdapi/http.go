@@ -39,6 +39,7 @@ func (s *Server) clientMux() http.Handler {
 	mux.Handle("/v3/", s.gateway)
 	mux.Handle("/v3beta/", s.gateway)
 	mux.Handle("/debug/vars", expvar.Handler())
+	mux.HandleFunc(PrefixesPath, getOnly(s.servePrefixes))
 	if s.cfg.LogLevel != nil {
 		mux.HandleFunc("/debug/log-level", s.serveLogLevel)
 	}

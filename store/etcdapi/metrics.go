@@ -57,6 +57,7 @@ func (s *Server) newRegistry() (*prometheus.Registry, error) {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		d.sync, d.checkpoint, d.defragment, d.snapshot, d.defragmenting,
 		newStoreCollector(s),
+		newPrefixCollector(s.store),
 		newCallsCollector(s.calls),
 		newHealthCollector(s.health),
 		fdCollector{},
