@@ -39,6 +39,9 @@ func (o *clientOptions) explain(ctx context.Context, err error) error {
 		if isStatus(err, rpctypes.ErrGRPCUserEmpty) {
 			return errors.New("the server asks who you are; give a user's name and password with --user, or TARN_USER")
 		}
+		if isStatus(err, rpctypes.ErrGRPCPermissionDenied) {
+			return errors.New("the user may not ask that: it is for users with the role root; give one with --user, or TARN_USER")
+		}
 		return err
 	}
 }

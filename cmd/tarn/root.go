@@ -52,7 +52,7 @@ Commands list their own in their help.`,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("tarn {{.Version}}\n")
-	root.AddCommand(newServeCommand(p), newStatusCommand(p), newCheckCommand(p), newImportCommand(p), newVersionCommand(p))
+	root.AddCommand(newServeCommand(p), newStatusCommand(p), newTopCommand(p), newCheckCommand(p), newImportCommand(p), newVersionCommand(p))
 	return root
 }
 
