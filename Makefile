@@ -22,7 +22,7 @@ run: build ## build and serve on 127.0.0.1:2379, data in ./tarn-data
 .PHONY: test
 test: lint ## lint, then all tests
 	@test -n '$(RACE)' || echo 'no C compiler is found: testing without the race detector'
-	$(GO) test $(RACE) ./...
+	$(GO) test -timeout 30m $(RACE) ./...
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
