@@ -100,8 +100,15 @@ func (b *Builder) Discard() error {
 	return removeIfExists(b.opts, b.name)
 }
 
+// commitAgain commits nothing, so that both meta pages of a new file stand for what is in it:
+// when one is damaged later, the other one is not that of an empty file.
+func (h *handle) commitAgain() error { return h.db.Update(func(*bolt.Tx) error { return nil }) }
+
 // trim cuts off what the file was grown by in advance, and syncs it.
 func (h *handle) trim() error {
+	if err := h.commitAgain(); err != nil {
+		return err
+	}
 	tx, err := h.db.Begin(false)
 	if err != nil {
 		return err
