@@ -17,16 +17,25 @@ import (
 
 // CheckReport is what Check found in a data directory.
 type CheckReport struct {
-	StoreID         string
+	StoreID   string // "" if the tree has none yet, or could not be read
+	TreeBytes int64
+
+	// ContentRead is set if the tree was read to its end. Only then the next three are known, and
+	// include what was good in the log.
+	ContentRead     bool
 	Revision        int64
 	CompactRevision int64 // -1 if never compacted
 	Keys            int64
-	TreeBytes       int64
-	WALBytes        int64
-	Frames          int      // in the log
-	TornTail        bool     // the log ends in a torn frame, as a crash leaves it: no damage
-	Findings        []string // damage; empty if there is none
-	Hash            uint32   // HashKV at Revision; 0 if there are findings
+	Hash            uint32 // HashKV at Revision; not known (0) if there are findings
+
+	// LogRead is set if the log was looked at. Only then the next three are known.
+	LogRead  bool
+	WALBytes int64
+	Frames   int
+	TornTail bool // the log ends in a torn frame, as a crash leaves it: no damage
+
+	Findings []string // damage; empty if there is none
+	Notes    []string // what is odd, and costs nothing
 }
 
 // Check verifies a data directory without changing it: every page of the tree, every
@@ -37,34 +46,75 @@ type CheckReport struct {
 func Check(ctx context.Context, dir string) (CheckReport, error) {
 	var r CheckReport
 	path := filepath.Join(dir, treeName)
-	if _, err := os.Stat(path); err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			return r, err
-		}
-		if log, _ := filepath.Glob(filepath.Join(dir, walName, "*.wal")); len(log) > 0 {
-			r.Findings = append(r.Findings, path+" is missing, but its log is there")
-			return r, nil
-		}
-		return r, fmt.Errorf("%s holds no store: %w", dir, err)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r, r.noTree(dir, err)
+	case err != nil:
+		return r, err
 	}
+	r.TreeBytes = info.Size()
 	if who, locked := vfs.Locked(dir); locked {
 		return r, fmt.Errorf("%w: %s (%s); stop the server, or check a snapshot", ErrInUse, dir, who)
 	}
-	err := r.checkTree(ctx, path, func(t *tree.Tree, meta tree.Meta) error {
+	err = r.checkTree(ctx, path, func(t *tree.Tree, meta tree.Meta) error {
 		if log, err := hasLog(vfs.OS, dir); err != nil {
 			return err
-		} else if log && meta.StoreID == [16]byte{} {
+		} else if log && meta.StoreID == (tree.StoreID{}) {
 			r.Findings = append(r.Findings, errStrayLog(dir).Error())
 		}
-		return r.recover(ctx, dir, t, meta)
+		if err := r.recover(ctx, dir, t, meta); err != nil {
+			return err
+		}
+		return r.metaPages(t, meta)
 	})
 	return r, err
+}
+
+// noTree tells why there is no tree: a finding, or an error.
+func (r *CheckReport) noTree(dir string, missing error) error {
+	if log, err := hasLog(vfs.OS, dir); err != nil {
+		return err
+	} else if log {
+		r.Findings = append(r.Findings, filepath.Join(dir, treeName)+" is missing, but its log is there")
+		return nil
+	}
+	names, err := vfs.OS.List(dir)
+	if err == nil {
+		err = notOurs(dir, names)
+	}
+	if err == nil {
+		err = missing
+	}
+	return fmt.Errorf("%s holds no store: %w", dir, err)
+}
+
+// metaPages looks for a damaged one. It is damage if the content could be older than it was: with a log
+// that does not go on from there, or with none, in a file that was copied here.
+func (r *CheckReport) metaPages(t *tree.Tree, meta tree.Meta) error {
+	page, bad, err := t.DamagedMeta()
+	if err != nil || !bad {
+		return err
+	}
+	text := fmt.Sprintf("tree: meta page %d of %s is damaged, so that the file is read by the other one, which may be that of the commit before", page, t.Path())
+	switch {
+	case len(r.Findings) > 0, r.StoreID == "" && meta.Revision > 0:
+		r.Findings = append(r.Findings, text)
+	default:
+		r.Notes = append(r.Notes, text+"; nothing is lost, as the log goes on from there, and the server repairs the page. A power cut can leave that; without one, look at the disk")
+	}
+	return nil
 }
 
 // CheckTree verifies a tree's file by itself, as a snapshot is one: every page and every record. It
 // changes nothing. fs.ErrNotExist and tree.ErrLocked are returned as their texts say.
 func CheckTree(ctx context.Context, path string) (r CheckReport, err error) {
 	err = r.checkTree(ctx, path, func(t *tree.Tree, meta tree.Meta) error {
+		if page, bad, err := t.DamagedMeta(); err != nil {
+			return err
+		} else if bad {
+			r.Findings = append(r.Findings, fmt.Sprintf("tree: meta page %d is damaged, and what the other one stands for may be older", page))
+		}
 		return r.recover(ctx, "", t, meta)
 	})
 	return r, err
@@ -90,7 +140,10 @@ func (r *CheckReport) checkTree(ctx context.Context, path string, goOn func(*tre
 		finding(err.Error())
 		return nil
 	}
-	r.StoreID, r.TreeBytes = fmt.Sprintf("%x", meta.StoreID[:]), t.Size()
+	if meta.StoreID != (tree.StoreID{}) {
+		r.StoreID = fmt.Sprintf("%x", meta.StoreID[:])
+	}
+	r.TreeBytes = t.Size()
 	return goOn(t, meta)
 }
 
@@ -104,11 +157,16 @@ func (r *CheckReport) recover(ctx context.Context, dir string, t *tree.Tree, met
 	rec := &recovery{s: s, meta: meta, leases: make(map[int64]*lease)}
 	if err := rec.loadTree(); err != nil {
 		r.Findings = append(r.Findings, err.Error())
+	} else {
+		r.ContentRead = true
 	}
 	if dir != "" {
 		if err := r.replay(ctx, rec); err != nil {
 			return err
 		}
+	}
+	if !r.ContentRead {
+		return nil
 	}
 	rec.finish()
 	r.Revision, r.CompactRevision = s.head.revision, s.head.compacted
@@ -140,6 +198,7 @@ func (r *CheckReport) replay(ctx context.Context, rec *recovery) error {
 			r.Findings = append(r.Findings, "log: "+p.Error())
 		}
 	}
+	r.LogRead = true
 	r.WALBytes, r.Frames, r.TornTail = found.Bytes, found.Frames, found.TornBytes > 0
 	return nil
 }

@@ -62,6 +62,14 @@ func noSpace(err error) bool {
 		(strings.HasSuffix(text, syscall.ENOSPC.Error()) || strings.HasSuffix(text, syscall.EDQUOT.Error()))
 }
 
+// asNoSpace makes an error that says that there was no space match vfs.IsNoSpace.
+func asNoSpace(err error) error {
+	if noSpace(err) {
+		return noSpaceError{err}
+	}
+	return err
+}
+
 // noSpaceError keeps the text of a cause that bbolt flattened and matches
 // vfs.IsNoSpace.
 type noSpaceError struct{ cause error }

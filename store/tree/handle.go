@@ -13,6 +13,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
+
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 const (
@@ -52,7 +54,7 @@ func openHandle(path string, o Options, mode openMode) (h *handle, err error) {
 	var file *os.File
 	open := func(name string, _ int, perm os.FileMode) (f *os.File, err error) {
 		flag := map[openMode]int{modeWrite: os.O_RDWR, modeRead: os.O_RDONLY, modeCreate: os.O_RDWR | os.O_CREATE | os.O_EXCL}[mode]
-		if f, err = os.OpenFile(name, flag, perm); err != nil {
+		if f, err = vfs.OpenRegular(name, flag, perm); err != nil {
 			return nil, err
 		}
 		if err := prepare(f, mode); err != nil {

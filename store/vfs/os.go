@@ -83,7 +83,7 @@ type osFile struct {
 }
 
 func openFile(name string, flag int) (File, error) {
-	f, err := os.OpenFile(name, flag, 0o600)
+	f, err := OpenRegular(name, flag, 0o600)
 	if err != nil {
 		return nil, err
 	}
