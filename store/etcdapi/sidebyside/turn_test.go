@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,4 +72,16 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	w := workload{name: "start", run: startMany}
 	took := take(t.Context(), w, serverSpec{name: "broken", command: []string{"false", "{port}"}}, t.TempDir(), true)
 	wantFailure(t, took, "", "it ended: exit status 1")
+}
+
+func TestFigureOfNothingFails(t *testing.T) {
+	took := take(t.Context(), workload{run: func(t *turn) error {
+		t.measure("empty", func(set setter) error {
+			set("ops/s", 1)
+			set("p99 ms", math.NaN())
+			return nil
+		})
+		return nil
+	}}, serverSpec{}, t.TempDir(), true)
+	wantFailure(t, took, "empty", "could tell p99 ms")
 }
