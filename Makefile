@@ -78,7 +78,17 @@ fuzz: ## run each fuzz test for FUZZTIME (2m, at least 1m) on FUZZPARALLEL (2) p
 	done
 
 .PHONY: bench
-bench: ## run the micro benchmarks
+bench: bench-sidebyside bench-micro ## all benchmarks
+
+# A module of its own, for its dependencies too. BENCH='-quick -w put,list' runs less.
+BENCH ?=
+
+.PHONY: bench-sidebyside
+bench-sidebyside: ## measure tarn beside a real etcd, with the flags BENCH
+	cd store/etcdapi/sidebyside && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./... && $(GO) run . $(BENCH)
+
+.PHONY: bench-micro
+bench-micro: ## run the micro benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: clean
