@@ -86,12 +86,12 @@ func (f *space) useReserve(s *Store) bool {
 	return true
 }
 
-// hasRoom reports whether the file system has room for records of that many bytes in the
-// tree. A checkpoint is not begun without: what it writes before it fails would
+// hasRoom reports whether the file system has that many bytes for the tree to grow
+// by. A checkpoint is not begun without: what it writes before it fails would
 // take the room from the log.
-func (f *space) hasRoom(s *Store, records int64) bool {
+func (f *space) hasRoom(s *Store, need uint64) bool {
 	u, err := s.opts.FS.Usage(s.opts.Dir)
-	return err != nil || u.Free > treeRoom(records)+checkpointRoom
+	return err != nil || u.Free > need+checkpointRoom
 }
 
 // restoreReserve makes the reserve again once there is room.

@@ -119,6 +119,8 @@ func (c *storeCollector) addOwn() {
 	c.gauge("tarn_tail_bytes", "Bytes of changes since the last checkpoint, in memory.", func(f *storeFigures) float64 { return float64(f.TailBytes) })
 	c.gauge("tarn_wal_bytes", "Size of the write-ahead log.", func(f *storeFigures) float64 { return float64(f.WALBytes) })
 	c.counter("tarn_checkpoints_total", "Checkpoints.", func(f *storeFigures) uint64 { return f.Checkpoints })
+	c.gauge("tarn_tree_allocated_bytes", "Disk space that the database file takes.", func(f *storeFigures) float64 { return float64(f.Allocated) })
+	c.counter("tarn_tree_given_back_bytes_total", "Bytes of the database file given back to the file system after compactions.", func(f *storeFigures) uint64 { return f.BytesGivenBack })
 	c.counter("tarn_compactions_total", "Compactions.", func(f *storeFigures) uint64 { return f.Compactions })
 	c.gauge("tarn_list_budget_bytes", "Bytes of large answers that may be in memory at once.", func(f *storeFigures) float64 { return float64(f.budget.Size) })
 	c.gauge("tarn_list_budget_used_bytes", "Bytes of them that are in memory now.", func(f *storeFigures) float64 { return float64(f.budget.InUse) })

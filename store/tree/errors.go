@@ -30,6 +30,10 @@ var (
 	// Options.ReadOnly.
 	ErrReadOnly = errors.New("opened for reading only")
 
+	// ErrPagesHeld is returned by GiveBack while a read is open that may need
+	// pages which are free now.
+	ErrPagesHeld = errors.New("an older read is open")
+
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("the tree is closed")
 )

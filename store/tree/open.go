@@ -51,7 +51,8 @@ func Open(o Options) (*Tree, error) {
 			return nil, err
 		}
 	}
-	t := &Tree{opts: o, handle: h}
+	t := &Tree{opts: o, handle: h, giving: defaultGiving}
+	t.sizes.Store(new(sizes))
 	t.measure(h)
 	return t, nil
 }
