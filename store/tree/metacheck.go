@@ -13,11 +13,12 @@ const flagMeta = 0x04
 // cut in a commit leaves such a page if the disk does not write a sector as a whole. The next
 // commits write it again, so it is asked for before anything is written.
 func (t *Tree) DamagedMeta() (page int, ok bool, err error) {
-	tx, h, err := t.read()
+	tx, err := t.read()
 	if err != nil {
 		return 0, false, err
 	}
-	defer t.endRead(tx, h)
+	defer t.endRead(tx)
+	h := tx.handle
 	size := h.db.Info().PageSize
 	file := make([]byte, 2*size)
 	if _, err := h.file.ReadAt(file, 0); err != nil {
