@@ -22,7 +22,7 @@ run: build ## build and serve on 127.0.0.1:2379, data in ./tarn-data
 .PHONY: test
 test: lint ## lint, then all tests
 	@test -n '$(RACE)' || echo 'no C compiler is found: testing without the race detector'
-	$(GO) test $(RACE) ./...
+	$(GO) test -timeout 30m $(RACE) ./...
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
@@ -63,12 +63,13 @@ test-crash: ## the long crash tests: kill -9, power cuts, I/O errors, full disks
 	TARN_CRASH_ROUNDS=$(CRASH_ROUNDS) $(GO) test -count=1 -timeout 30m -v -run '^TestCrash$$' ./cmd/tarn
 	TARN_CRASH_CASES=$(CRASH_CASES) $(GO) test -count=1 -timeout 60m -run 'PowerCut|AtEveryOperation' ./store
 
-FUZZTIME ?= 30s
+# At least 1m: a fuzz test begins by running all that it knows, and only then makes something new.
+FUZZTIME ?= 2m
 FUZZPARALLEL ?= 2
 
 # Each input that reaches new code is first made shorter, by default for up to a minute.
 .PHONY: fuzz
-fuzz: ## run each fuzz test for FUZZTIME (30s) on FUZZPARALLEL (2) processors
+fuzz: ## run each fuzz test for FUZZTIME (2m, at least 1m) on FUZZPARALLEL (2) processors
 	@grep -rE '^func Fuzz' --include='*_test.go' cmd store | sed -nE 's/^(.*)\/[^/]*_test\.go:func (Fuzz[A-Za-z0-9_]*).*/\1 \2/p' | \
 	while read -r dir name; do \
 		echo "== $$name in $$dir"; \
@@ -77,7 +78,17 @@ fuzz: ## run each fuzz test for FUZZTIME (30s) on FUZZPARALLEL (2) processors
 	done
 
 .PHONY: bench
-bench: ## run the micro benchmarks
+bench: bench-sidebyside bench-micro ## all benchmarks
+
+# A module of its own, for its dependencies too. BENCH='-quick -w put,list' runs less.
+BENCH ?=
+
+.PHONY: bench-sidebyside
+bench-sidebyside: ## measure tarn beside a real etcd, with the flags BENCH
+	cd store/etcdapi/sidebyside && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./... && $(GO) run . $(BENCH)
+
+.PHONY: bench-micro
+bench-micro: ## run the micro benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: clean

@@ -37,6 +37,9 @@ const (
 type alarms struct {
 	mu     sync.Mutex
 	active map[Alarm]alarmState
+	// forQuota is set after the store raised its own alarm because of the quota.
+	// Guarded by Store.mu.
+	forQuota bool
 }
 
 func (a *alarms) set(x Alarm, to alarmState) (was alarmState) {
@@ -92,8 +95,10 @@ func (s *Store) setAlarm(b *batch, x Alarm, to alarmState) (was bool) {
 	return before != alarmOff
 }
 
-// Alarms returns the active alarms, in order.
+// Alarms returns the active alarms, in order. It looks at the room in the file system
+// first, at most once a second, and raises or clears the store's own alarm by what it finds.
 func (s *Store) Alarms() []Alarm {
+	s.lookAtRoom()
 	s.alarms.mu.Lock()
 	defer s.alarms.mu.Unlock()
 	var all []Alarm

@@ -17,16 +17,25 @@ import (
 
 // CheckReport is what Check found in a data directory.
 type CheckReport struct {
-	StoreID         string
+	StoreID   string // "" if the tree has none yet, or could not be read
+	TreeBytes int64
+
+	// ContentRead is set if the tree was read to its end. Only then the next three are known, and
+	// include what was good in the log.
+	ContentRead     bool
 	Revision        int64
 	CompactRevision int64 // -1 if never compacted
 	Keys            int64
-	TreeBytes       int64
-	WALBytes        int64
-	Frames          int      // in the log
-	TornTail        bool     // the log ends in a torn frame, as a crash leaves it: no damage
-	Findings        []string // damage; empty if there is none
-	Hash            uint32   // HashKV at Revision; 0 if there are findings
+	Hash            uint32 // HashKV at Revision; not known (0) if there are findings
+
+	// LogRead is set if the log was looked at. Only then the next three are known.
+	LogRead  bool
+	WALBytes int64
+	Frames   int
+	TornTail bool // the log ends in a torn frame, as a crash leaves it: no damage
+
+	Findings []string // damage; empty if there is none
+	Notes    []string // what is odd, and costs nothing
 }
 
 // Check verifies a data directory without changing it: every page of the tree, every
@@ -44,36 +53,78 @@ func Check(ctx context.Context, dir string) (r CheckReport, err error) {
 	return r, err
 }
 
-// openDir goes on with the tree of a directory that no server has open, if it can be read.
+// openDir goes on with the tree of a directory that no server has open, if it can be read, and looks
+// at its meta pages after that.
 func (r *CheckReport) openDir(ctx context.Context, dir string, verify bool, goOn func(*tree.Tree, tree.Meta) error) error {
 	path := filepath.Join(dir, treeName)
-	if _, err := os.Stat(path); err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if log, _ := filepath.Glob(filepath.Join(dir, walName, "*.wal")); len(log) > 0 {
-			r.Findings = append(r.Findings, path+" is missing, but its log is there")
-			return nil
-		}
-		return fmt.Errorf("%s holds no store: %w", dir, err)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r.noTree(dir, err)
+	case err != nil:
+		return err
 	}
+	r.TreeBytes = info.Size()
 	if who, locked := vfs.Locked(dir); locked {
 		return fmt.Errorf("%w: %s (%s)", ErrInUse, dir, who)
 	}
 	return r.openTree(ctx, path, verify, func(t *tree.Tree, meta tree.Meta) error {
 		if log, err := hasLog(vfs.OS, dir); err != nil {
 			return err
-		} else if log && meta.StoreID == [16]byte{} {
+		} else if log && meta.StoreID == (tree.StoreID{}) {
 			r.Findings = append(r.Findings, errStrayLog(dir).Error())
 		}
-		return goOn(t, meta)
+		if err := goOn(t, meta); err != nil {
+			return err
+		}
+		return r.metaPages(t, meta)
 	})
+}
+
+// noTree tells why there is no tree: a finding, or an error.
+func (r *CheckReport) noTree(dir string, missing error) error {
+	if log, err := hasLog(vfs.OS, dir); err != nil {
+		return err
+	} else if log {
+		r.Findings = append(r.Findings, filepath.Join(dir, treeName)+" is missing, but its log is there")
+		return nil
+	}
+	names, err := vfs.OS.List(dir)
+	if err == nil {
+		err = notOurs(dir, names)
+	}
+	if err == nil {
+		err = missing
+	}
+	return fmt.Errorf("%s holds no store: %w", dir, err)
+}
+
+// metaPages looks for a damaged one. It is damage if the content could be older than it was: with a log
+// that does not go on from there, or with none, in a file that was copied here.
+func (r *CheckReport) metaPages(t *tree.Tree, meta tree.Meta) error {
+	page, bad, err := t.DamagedMeta()
+	if err != nil || !bad {
+		return err
+	}
+	text := fmt.Sprintf("tree: meta page %d of %s is damaged, so that the file is read by the other one, which may be that of the commit before", page, t.Path())
+	switch {
+	case len(r.Findings) > 0, r.StoreID == "" && meta.Revision > 0:
+		r.Findings = append(r.Findings, text)
+	default:
+		r.Notes = append(r.Notes, text+"; nothing is lost, as the log goes on from there, and the server repairs the page. A power cut can leave that; without one, look at the disk")
+	}
+	return nil
 }
 
 // CheckTree verifies a tree's file by itself, as a snapshot is one: every page and every record. It
 // changes nothing. fs.ErrNotExist and tree.ErrLocked are returned as their texts say.
 func CheckTree(ctx context.Context, path string) (r CheckReport, err error) {
 	err = r.openTree(ctx, path, true, func(t *tree.Tree, meta tree.Meta) error {
+		if page, bad, err := t.DamagedMeta(); err != nil {
+			return err
+		} else if bad {
+			r.Findings = append(r.Findings, fmt.Sprintf("tree: meta page %d is damaged, and what the other one stands for may be older", page))
+		}
 		return r.recover(ctx, "", t, meta)
 	})
 	return r, err
@@ -102,14 +153,17 @@ func (r *CheckReport) openTree(ctx context.Context, path string, verify bool, go
 		finding(err.Error())
 		return nil
 	}
-	r.StoreID, r.TreeBytes = fmt.Sprintf("%x", meta.StoreID[:]), t.Size()
+	if meta.StoreID != (tree.StoreID{}) {
+		r.StoreID = fmt.Sprintf("%x", meta.StoreID[:])
+	}
+	r.TreeBytes = t.Size()
 	return goOn(t, meta)
 }
 
 // recover loads the store and adds to the report what is in it.
 func (r *CheckReport) recover(ctx context.Context, dir string, t *tree.Tree, meta tree.Meta) error {
 	s, err := r.load(ctx, dir, t, meta)
-	if err != nil {
+	if err != nil || !r.ContentRead {
 		return err
 	}
 	r.Revision, r.CompactRevision = s.head.revision, s.head.compacted
@@ -120,7 +174,8 @@ func (r *CheckReport) recover(ctx context.Context, dir string, t *tree.Tree, met
 	return err
 }
 
-// load does in memory what Open would do. Without a directory there is no log.
+// load does in memory what Open would do. Without a directory there is no log. The store is of use
+// only if ContentRead is set then.
 func (r *CheckReport) load(ctx context.Context, dir string, t *tree.Tree, meta tree.Meta) (*Store, error) {
 	s := &Store{opts: Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}.withDefaults(), tree: t}
 	s.log = s.opts.Logger
@@ -130,13 +185,17 @@ func (r *CheckReport) load(ctx context.Context, dir string, t *tree.Tree, meta t
 	rec := &recovery{s: s, meta: meta, leases: make(map[int64]*lease)}
 	if err := rec.loadTree(); err != nil {
 		r.Findings = append(r.Findings, err.Error())
+	} else {
+		r.ContentRead = true
 	}
 	if dir != "" {
 		if err := r.replay(ctx, rec); err != nil {
 			return nil, err
 		}
 	}
-	rec.finish()
+	if r.ContentRead {
+		rec.finish()
+	}
 	return s, nil
 }
 
@@ -159,6 +218,7 @@ func (r *CheckReport) replay(ctx context.Context, rec *recovery) error {
 			r.Findings = append(r.Findings, "log: "+p.Error())
 		}
 	}
+	r.LogRead = true
 	r.WALBytes, r.Frames, r.TornTail = found.Bytes, found.Frames, found.TornBytes > 0
 	return nil
 }

@@ -18,6 +18,8 @@ type checkpointer struct {
 	// defragmentation.
 	mu      sync.Mutex
 	treeRev int64 // newest revision in the tree; guarded by mu
+	// owesSpace is set when free pages could not be given back yet. Guarded by mu.
+	owesSpace bool
 	// moves counts checkpoints, for readers that walk from the tree into the tail.
 	moves atomic.Uint64
 
@@ -89,6 +91,7 @@ func (s *Store) backgroundCheckpoint() {
 	s.ckpt.due.Lock()
 	s.ckpt.running = false
 	s.ckpt.due.Unlock()
+	s.giveBackOwed()
 	s.clearAlarmIfRoom()
 }
 
@@ -165,7 +168,11 @@ func (s *Store) roomFor(b *tree.Batch) error {
 	for i := range b.Put {
 		bytes += int64(len(b.Put[i].Value))
 	}
-	if free := s.tree.Size() - s.tree.InUse(); free > int64(treeRoom(bytes)) || s.space.hasRoom(s, bytes) {
+	need := treeRoom(bytes)
+	if free := s.tree.Size() - s.tree.InUse(); free > int64(need) {
+		need = min(need, uint64(s.tree.Holes())) // free pages may be holes, which take room again
+	}
+	if need == 0 || s.space.hasRoom(s, need) {
 		return nil
 	}
 	return fmt.Errorf("%w: the file system of %s has no room for the %d bytes of a checkpoint: they stay in the log; delete keys and compact, or make room", ErrNoSpace, s.opts.Dir, bytes)

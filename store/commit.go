@@ -62,9 +62,13 @@ func (s *Store) submit(apply func(*batch) error) error {
 func (s *Store) ride(apply func(*batch)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped() != nil {
-		return
+	if s.stopped() == nil {
+		s.rideOn(apply)
 	}
+}
+
+// rideOn is ride under Store.mu, for a store that has not stopped.
+func (s *Store) rideOn(apply func(*batch)) {
 	if s.gather == nil {
 		s.gather = newBatch(s.head)
 	}

@@ -104,11 +104,17 @@ func (s *Store) unpinned() {
 	}
 }
 
-// workOff removes what the queued compactions allow, one after the other.
+// workOff removes what the queued compactions allow, one after the other, and gives back the space.
 func (s *Store) workOff() {
 	c := &s.compact
-	for {
+	for removed := false; ; {
 		c.mu.Lock()
+		if len(c.queue) == 0 && removed {
+			c.mu.Unlock()
+			s.giveBack()
+			removed = false
+			continue
+		}
 		if len(c.queue) == 0 || s.Err() != nil {
 			c.running = false
 			close(c.idle)
@@ -140,7 +146,7 @@ func (s *Store) workOff() {
 			c.mu.Unlock()
 			return
 		}
-		c.queue, c.finished = c.queue[1:], rev
+		c.queue, c.finished, removed = c.queue[1:], rev, true
 		c.mu.Unlock()
 	}
 }

@@ -56,6 +56,7 @@ type Status struct {
 	Revision, CompactRevision int64  // CompactRevision is -1 if never compacted
 	Index                     uint64 // number of the newest batch in the log
 	Size                      int64  // bytes of the tree's file
+	Allocated                 int64  // bytes of disk space that it takes
 	InUse                     int64  // bytes that count against the quota
 	Quota                     int64  // bytes, negative: none
 	Keys                      int64  // live keys
@@ -74,6 +75,7 @@ func (s *Store) Status() Status {
 		CompactRevision: s.compacted.Load(),
 		Index:           s.wal.LastSeq(),
 		Size:            s.tree.Size(),
+		Allocated:       s.tree.Allocated(),
 		InUse:           s.inUse(),
 		Quota:           s.opts.Quota,
 		Leases:          s.leases.count(),
@@ -102,6 +104,7 @@ type Counters struct {
 	ProgressRequested, ProgressAnswered, ProgressDropped       uint64
 	ProgressPeriodic                                           uint64
 	WatchesCanceledByCompaction                                uint64
+	BytesGivenBack                                             uint64 // of the tree's file, to the file system
 }
 
 // counters are added to with atomic operations.
@@ -120,6 +123,7 @@ func (s *Store) Counters() Counters {
 		{&out.ProgressRequested, &c.ProgressRequested}, {&out.ProgressAnswered, &c.ProgressAnswered},
 		{&out.ProgressDropped, &c.ProgressDropped}, {&out.ProgressPeriodic, &c.ProgressPeriodic},
 		{&out.WatchesCanceledByCompaction, &c.WatchesCanceledByCompaction},
+		{&out.BytesGivenBack, &c.BytesGivenBack},
 	} {
 		*p.to = atomic.LoadUint64(p.from)
 	}

@@ -82,11 +82,14 @@ func (s *Store) inspect() (fresh bool, err error) {
 	if !fresh {
 		return false, nil
 	}
+	if who, locked := vfs.Locked(dir); locked {
+		return false, fmt.Errorf("%w: %w", ErrInUse, &vfs.LockedError{Dir: dir, Holder: who})
+	}
+	if err := notOurs(dir, names); err != nil {
+		return false, fmt.Errorf("%w: %w", ErrForeign, err)
+	}
 	if s.opts.ExpectID != "" {
 		return false, fmt.Errorf("%w: %s holds no store, but store %s is expected there; is its file system mounted? To begin with an empty store, take the expected store out of the configuration", ErrForeign, dir, s.opts.ExpectID)
-	}
-	if slices.Contains(names, "member") {
-		return false, fmt.Errorf("%w: %s is a data directory of etcd; use an empty directory", ErrForeign, dir)
 	}
 	if log, err := hasLog(s.opts.FS, dir); err != nil {
 		return false, err
@@ -94,6 +97,19 @@ func (s *Store) inspect() (fresh bool, err error) {
 		return false, damage(fmt.Errorf("%s has a log but no %s", dir, treeName))
 	}
 	return true, nil
+}
+
+// notOurs tells why a directory without a tree, in which these names are, is not one to begin a store in.
+func notOurs(dir string, names []string) error {
+	switch {
+	case slices.Contains(names, treeName+tree.BuildSuffix):
+		return fmt.Errorf("%s holds an import that was not finished: run `tarn import etcd` again, or remove %s to begin with an empty store",
+			dir, filepath.Join(dir, treeName+tree.BuildSuffix))
+	case slices.Contains(names, "member"):
+		return fmt.Errorf("%s is a data directory of etcd; to bring its data here, stop etcd and run `tarn import etcd %s --skip-hash-check --data-dir DIR` with another, empty directory",
+			dir, filepath.Join(dir, "member", "snap", "db"))
+	}
+	return nil
 }
 
 // hasLog tells whether there is a log in a data directory.
@@ -110,8 +126,8 @@ func errStrayLog(dir string) error {
 	return fmt.Errorf("%s has a log, but its %s belongs to no store", dir, treeName)
 }
 
-// openTree also reports whether the file had no store's identity yet and got one: it is
-// new, or etcd's.
+// openTree also reports whether the file is new to the store, and so has no log: it was just made or
+// imported, or it is etcd's.
 func (s *Store) openTree(fresh bool) (meta tree.Meta, adopted bool, err error) {
 	s.tree, err = tree.Open(tree.Options{FS: s.opts.FS, Path: filepath.Join(s.opts.Dir, treeName), Logger: s.log, ObserveCommit: s.opts.ObserveCheckpoint})
 	if err != nil {
@@ -126,22 +142,43 @@ func (s *Store) openTree(fresh bool) (meta tree.Meta, adopted bool, err error) {
 	if meta, err = s.tree.Meta(); err != nil {
 		return meta, false, damage(err)
 	}
+	if page, bad, err := s.tree.DamagedMeta(); err != nil {
+		return meta, false, err
+	} else if bad {
+		s.log.Warn("a meta page of the tree was damaged: the other one is used, which may be that of the commit before, and the log must have what came then. A power cut can leave that; without one, look at the disk",
+			"path", s.tree.Path(), "page", page)
+	}
 	s.id = meta.StoreID
+	none := s.id == tree.StoreID{}
+	if none && s.opts.ExpectID != "" {
+		return meta, false, fmt.Errorf("%w: the tree in %s belongs to no store yet, but store %s is expected there; it gets its ID at the first start, for which the expected store must be taken out of the configuration", ErrForeign, s.opts.Dir, s.opts.ExpectID)
+	}
 	if want := s.opts.ExpectID; want != "" && want != hex.EncodeToString(s.id[:]) {
 		return meta, false, fmt.Errorf("%w: %s holds store %s, but store %s is expected there; mount the right file system, or correct the configuration", ErrForeign, s.opts.Dir, s.ID(), want)
 	}
-	if adopted = s.id == [16]byte{}; adopted {
-		if log, err := hasLog(s.opts.FS, s.opts.Dir); err != nil {
+	if none || meta.Seq == 0 {
+		log, err := hasLog(s.opts.FS, s.opts.Dir)
+		if err != nil {
 			return meta, false, err
-		} else if log {
+		}
+		if none && log {
 			return meta, false, damage(errStrayLog(s.opts.Dir))
 		}
+		adopted = !log
+	}
+	if none {
 		// A new file, or one of etcd's: it becomes this store's.
-		rand.Read(s.id[:])
+		s.id = NewID()
 		if err := s.tree.Apply(&tree.Batch{StoreID: &s.id}); err != nil {
 			return meta, false, fmt.Errorf("make store: %w", err)
 		}
 		s.log.Info("store created", "dir", s.opts.Dir, "id", s.ID(), "empty", fresh)
 	}
 	return meta, adopted, nil
+}
+
+// NewID returns the ID of a new store.
+func NewID() (id tree.StoreID) {
+	rand.Read(id[:])
+	return id
 }

@@ -101,7 +101,7 @@ func ReadPrefixes(ctx context.Context, dir string) (all []PrefixTotals, err erro
 	var r CheckReport
 	err = r.openDir(ctx, dir, false, func(t *tree.Tree, meta tree.Meta) error {
 		s, err := r.load(ctx, dir, t, meta)
-		if err == nil {
+		if err == nil && r.ContentRead {
 			all = s.Prefixes()
 		}
 		return err

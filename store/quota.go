@@ -86,12 +86,12 @@ func (f *space) useReserve(s *Store) bool {
 	return true
 }
 
-// hasRoom reports whether the file system has room for records of that many bytes in the
-// tree. A checkpoint is not begun without: what it writes before it fails would
+// hasRoom reports whether the file system has that many bytes for the tree to grow
+// by. A checkpoint is not begun without: what it writes before it fails would
 // take the room from the log.
-func (f *space) hasRoom(s *Store, records int64) bool {
+func (f *space) hasRoom(s *Store, need uint64) bool {
 	u, err := s.opts.FS.Usage(s.opts.Dir)
-	return err != nil || u.Free > treeRoom(records)+checkpointRoom
+	return err != nil || u.Free > need+checkpointRoom
 }
 
 // restoreReserve makes the reserve again once there is room.
@@ -169,10 +169,43 @@ func (s *Store) full(cost int64) bool {
 	return s.inUse()+cost >= limit
 }
 
+// lookAtRoom raises the store's own alarm if others have filled the file system, and clears
+// it when there is room, so that who asks how the store is need not wait for a write to
+// find out. A quota is used up by writes alone: they raise the alarm for it, and a
+// write that was too large says nothing about a smaller one, so it is left to them.
+//
+// The alarm that it raises is in memory only. A full file system is no time to write, and
+// the next look after a restart finds the same.
+func (s *Store) lookAtRoom() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped() != nil {
+		return
+	}
+	if own, on := s.alarms.own(); on {
+		if !s.alarms.forQuota && !s.full(0) {
+			s.rideOn(func(b *batch) { s.clearOwnAlarm(b, own) })
+		}
+		return
+	}
+	if s.space.isLow(s, 0) && !s.alarms.has(NoSpace) && !s.alarms.has(Corrupt) {
+		s.alarms.set(s.ownAlarm(), alarmOwn)
+		s.sayRaised(true)
+	}
+}
+
+func (s *Store) ownAlarm() Alarm { return Alarm{MemberID: s.memberID.Load(), Type: NoSpace} }
+
 func (s *Store) raiseOwnAlarm(b *batch) {
-	s.setAlarm(b, Alarm{MemberID: s.memberID.Load(), Type: NoSpace}, alarmOwn)
+	s.setAlarm(b, s.ownAlarm(), alarmOwn)
+	s.sayRaised(s.space.isLow(s, 0))
+}
+
+// sayRaised notes and logs why the store's own alarm is on.
+func (s *Store) sayRaised(low bool) {
+	s.alarms.forQuota = !low
 	s.log.Warn("NOSPACE alarm raised: puts are refused until there is room; delete keys and compact, raise --quota-backend-bytes, or make room in the file system",
-		"in_use", s.inUse(), "quota", s.opts.Quota, "file_system_low", s.space.isLow(s, 0), "largest", s.largestPrefixes())
+		"in_use", s.inUse(), "quota", s.opts.Quota, "file_system_low", low, "largest", s.largestPrefixes())
 }
 
 func (s *Store) clearOwnAlarm(b *batch, own Alarm) {

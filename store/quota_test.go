@@ -153,6 +153,83 @@ func TestFileSystemNearlyFull(t *testing.T) {
 	}
 }
 
+// Others can fill the file system while nobody writes: who asks for the alarms is told.
+func TestAlarmsLookAtFileSystem(t *testing.T) {
+	fs := newFaultFS()
+	s := openStore(t, Options{Dir: t.TempDir(), FS: fs})
+	s.SetMemberID(9)
+	looks := 0
+	age := func() {
+		s.space.mu.Lock()
+		s.space.checked = time.Time{}
+		s.space.mu.Unlock()
+	}
+	setFree := func(free uint64) {
+		fs.set(func(f *faultFS) {
+			f.usage = func() vfs.Usage { looks++; return vfs.Usage{Total: 10 << 30, Free: free} }
+		})
+		age()
+	}
+	want := func(n int, when string) {
+		t.Helper()
+		if got := s.Alarms(); len(got) != n || n > 0 && got[0] != (Alarm{9, NoSpace}) {
+			t.Errorf("%s: alarms %v", when, got)
+		}
+	}
+	setFree(10 << 30)
+	put(t, s, "a", "1")
+	setFree(0)
+	index := s.Status().Index
+	want(1, "full")
+	before := looks
+	want(1, "asked again")
+	if looks > before+1 { // a second may have passed
+		t.Errorf("%d looks for one question", looks-before)
+	}
+	if s.Status().Index != index {
+		t.Error("something was written to a full file system")
+	}
+	_, err := do(s, putOp("a", "2"))
+	wantErr(t, err, ErrNoSpace)
+	setFree(minFree(10<<30, 0) + 1<<20)
+	want(1, "at the border")
+	setFree(10 << 30)
+	want(0, "room again")
+	put(t, s, "a", "2")
+
+	setFree(0)
+	want(1, "full again")
+	must(t, s.AlarmActivate(bg, Alarm{7, Corrupt}))
+	s = reopen(t, s)
+	s.SetMemberID(9)
+	setFree(0)
+	if got := s.Alarms(); len(got) != 1 || got[0].Type != Corrupt {
+		t.Errorf("after a restart of a store that is marked corrupt: alarms %v", got)
+	}
+}
+
+// An alarm that a refused put has written goes as well, and stays away after a restart.
+func TestAlarmsClearWhatWasWritten(t *testing.T) {
+	fs := newFaultFS()
+	s := openStore(t, Options{Dir: t.TempDir(), FS: fs})
+	setFree := func(free uint64) {
+		fs.set(func(f *faultFS) { f.usage = func() vfs.Usage { return vfs.Usage{Total: 10 << 30, Free: free} } })
+		s.space.mu.Lock()
+		s.space.checked = time.Time{}
+		s.space.mu.Unlock()
+	}
+	setFree(0)
+	_, err := do(s, putOp("a", "1"))
+	wantErr(t, err, ErrNoSpace)
+	setFree(10 << 30)
+	for range 2 {
+		if got := s.Alarms(); len(got) > 0 {
+			t.Errorf("alarms %v", got)
+		}
+		s = reopen(t, s)
+	}
+}
+
 func TestMinFree(t *testing.T) {
 	for total, want := range map[uint64]uint64{64 << 20: 16 << 20, 1 << 30: 32 << 20, 5 << 30: 5 << 30 / 50, 1 << 40: 256 << 20} {
 		if got := minFree(total, 0); got != want {

@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tarn-kv/tarn/store/tree"
 )
 
 // watchEvents is the field of etcdserverpb.WatchResponse that has the events.
@@ -112,4 +114,46 @@ func (f *filler) addRecord(b []byte, num protowire.Number, main int64, sub, size
 	b = protowire.AppendVarint(b, uint64(size))
 	f.places = append(f.places, place{main: main, sub: sub, size: size, offset: uint32(len(b))})
 	return b[:len(b)+int(size)]
+}
+
+// List returns the message's events, also those from the history, which keep its memory.
+func (m *WatchMessage) List() []*Event {
+	events := m.Events
+	for b := m.Framed; len(b) > 0; {
+		_, _, n := protowire.ConsumeTag(b)
+		encoded, k := protowire.ConsumeBytes(b[n:])
+		b = b[n+k:]
+		events = append(events, pastEventOf(encoded, m.PrevKV))
+	}
+	return events
+}
+
+// pastEventOf is the inverse of Event.Encoded, for what was encoded here.
+func pastEventOf(encoded []byte, prev bool) *Event {
+	e := new(Event)
+	slot := 0
+	if prev {
+		slot = 1
+	}
+	e.encoded[slot].Store(&encoded)
+	for b := encoded; len(b) > 0; {
+		num, _, n := protowire.ConsumeTag(b)
+		b = b[n:]
+		switch num {
+		case eventType:
+			_, n = protowire.ConsumeVarint(b)
+			e.delete = true
+		case eventPrev:
+			e.prev, n = protowire.ConsumeBytes(b)
+		default:
+			e.kv, n = protowire.ConsumeBytes(b)
+		}
+		b = b[n:]
+	}
+	kv, _ := tree.DecodeKV(e.kv) // a record that was decoded before
+	e.key, e.main = string(kv.Key), kv.Mod
+	if e.delete {
+		e.kv = nil // as in an event that is not from the history
+	}
+	return e
 }

@@ -45,7 +45,7 @@ type WatchMessage struct {
 	CompactRevision int64
 	PrevKV          bool // events are to be encoded with their previous records
 	Events          []*Event
-	// Framed has the events instead if they come from the history: as a
+	// Framed has the events instead (List has both) if they come from the history: as a
 	// WatchResponse has them, each encoded, with its previous record if PrevKV is
 	// set, behind a tag and its length.
 	Framed []byte

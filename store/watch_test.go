@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/tarn-kv/tarn/store/tree"
 )
 
 // next returns a stream's next message; it fails the test if there is none.
@@ -25,45 +21,8 @@ func next(t *testing.T, w *WatchStream) WatchMessage {
 
 // whole returns a message with its events as Events, also those from the history.
 func whole(m WatchMessage) WatchMessage {
-	for b := m.Framed; len(b) > 0; {
-		_, _, n := protowire.ConsumeTag(b)
-		encoded, k := protowire.ConsumeBytes(b[n:])
-		b = b[n+k:]
-		m.Events = append(m.Events, pastEventOf(encoded, m.PrevKV))
-	}
+	m.Events, m.Framed = m.List(), nil
 	return m
-}
-
-// pastEventOf is the inverse of Event.Encoded.
-func pastEventOf(encoded []byte, prev bool) *Event {
-	e := new(Event)
-	slot := 0
-	if prev {
-		slot = 1
-	}
-	e.encoded[slot].Store(&encoded)
-	for b := encoded; len(b) > 0; {
-		num, typ, n := protowire.ConsumeTag(b)
-		b = b[n:]
-		if typ == protowire.VarintType {
-			_, n = protowire.ConsumeVarint(b)
-			e.delete = true
-			b = b[n:]
-			continue
-		}
-		record, n := protowire.ConsumeBytes(b)
-		b = b[n:]
-		if num == eventPrev {
-			e.prev = record
-			continue
-		}
-		kv, err := tree.DecodeKV(record)
-		if err != nil {
-			panic(err)
-		}
-		e.key, e.main, e.kv = string(kv.Key), kv.Mod, record
-	}
-	return e
 }
 
 func nothing(t *testing.T, w *WatchStream) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tarn-kv/tarn/store/etcdapi"
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 // clientOptions say how to reach a running server.
@@ -110,7 +110,7 @@ func (o *clientOptions) tlsConfig() (*tls.Config, error) {
 	case o.certFile == "" || o.keyFile == "":
 		return nil, errors.New("--cert and --key are needed together")
 	}
-	cert, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
+	cert, err := etcdapi.LoadKeyPair(o.certFile, o.keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("--cert %s with --key %s: %w", o.certFile, o.keyFile, err)
 	}
@@ -119,7 +119,7 @@ func (o *clientOptions) tlsConfig() (*tls.Config, error) {
 }
 
 func readCertPool(path string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(path)
+	pem, err := vfs.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -64,6 +64,9 @@ func parseEntry(key, val *yaml.Node, flags *pflag.FlagSet) (configEntry, error) 
 	if f == nil && strings.HasPrefix(e.key, toleratedPrefix) {
 		return e, nil
 	}
+	if err := refusal(e.key); f == nil && err != nil {
+		return e, err
+	}
 	if f == nil || f.Name == "help" || f.Name == "config-file" {
 		return e, fmt.Errorf("there is no setting %q%s", e.key, didYouMean(e.key, configKeys(flags)))
 	}
@@ -81,6 +84,8 @@ func parseEntry(key, val *yaml.Node, flags *pflag.FlagSet) (configEntry, error) 
 		e.value = strings.Join(items, ",")
 	case val.Kind == yaml.SequenceNode:
 		return e, fmt.Errorf("%q takes one value, not a list", e.key)
+	case takesList(f):
+		return e, fmt.Errorf("%q needs a plain value or a list of them; leave the line out for the default", e.key)
 	default:
 		return e, fmt.Errorf("%q needs a plain value; leave the line out for the default", e.key)
 	}

@@ -165,8 +165,8 @@ func compareHash(ctx context.Context, conn *grpc.ClientConn, v *checkVerdict) er
 	if err != nil {
 		return fmt.Errorf("hash at revision %d: %w", v.Revision, err)
 	}
-	if resp.CompactRevision == v.CompactRevision && resp.Hash != v.Hash {
-		return fmt.Errorf("hash at revision %d, compacted %d: check says %08x, the server %08x", v.Revision, v.CompactRevision, v.Hash, resp.Hash)
+	if resp.CompactRevision == v.CompactRevision && resp.Hash != *v.Hash {
+		return fmt.Errorf("hash at revision %d, compacted %d: check says %08x, the server %08x", v.Revision, v.CompactRevision, *v.Hash, resp.Hash)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func newImportEtcdCommand(p process) *cobra.Command {
 		Long: `Make a data directory from FILE, which "etcdctl snapshot save" or "etcdutl
 snapshot save" wrote, for etcd or for Tarn. The store in it has the same
 revisions, keys, leases, users, roles, alarms and compactions, and the same hash;
-it gets an identity of its own at its first start. Members are left out.
+it has an ID of its own. Members are left out.
 
 The database of an etcd that was stopped (member/snap/db in its data directory)
 can be imported too. It has no hash at its end: add --skip-hash-check.
@@ -65,6 +65,7 @@ a store or is in use. After 1, 3 and 4 the data directory is as it was before.`,
 type importVerdict struct {
 	File            string   `json:"file"`
 	DataDir         string   `json:"dataDir"` // "" if nothing was written
+	StoreID         string   `json:"storeID"` // "" if nothing was written
 	StorageVersion  string   `json:"storageVersion"`
 	Revision        int64    `json:"revision"`
 	CompactRevision int64    `json:"compactRevision"`
@@ -88,15 +89,17 @@ func runImportEtcd(ctx context.Context, opts importEtcdOptions, p process) error
 	if err != nil {
 		code := exitFailed
 		switch {
+		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			err = errors.New("interrupted, nothing was written")
 		case errors.Is(err, migrate.ErrSource):
 			code = exitImportSource
 		case errors.Is(err, migrate.ErrTarget):
 			code = exitImportTarget
 		}
-		return withExit(code, fmt.Errorf("import %s: %w", opts.file, err))
+		return withExit(code, importError(opts.file, err))
 	}
 	v := importVerdict{
-		File: opts.file, DataDir: opts.dataDir, StorageVersion: r.StorageVersion, Revision: r.Revision,
+		File: opts.file, DataDir: opts.dataDir, StoreID: r.StoreID, StorageVersion: r.StorageVersion, Revision: r.Revision,
 		CompactRevision: r.CompactRevision, Keys: r.Keys, Records: r.Records, Hash: r.Hash, Leases: r.Leases, Alarms: r.Alarms,
 		Users: r.Users, Roles: r.Roles, AuthEnabled: r.AuthEnabled, LeftOut: append([]string{}, r.LeftOut...),
 	}
@@ -110,15 +113,23 @@ func runImportEtcd(ctx context.Context, opts importEtcdOptions, p process) error
 	return err
 }
 
+// importError names the file, if the text does not.
+func importError(file string, err error) error {
+	if strings.Contains(err.Error(), file) {
+		return fmt.Errorf("import: %w", err)
+	}
+	return fmt.Errorf("import %s: %w", file, err)
+}
+
 func (v importVerdict) page() string {
 	var b strings.Builder
 	if v.DataDir == "" {
 		b.WriteString("nothing was written: the file can be imported\n")
 	} else {
-		fmt.Fprintf(&b, "imported into %s\n", v.DataDir)
+		fmt.Fprintf(&b, "imported into %s\nstore     %s\n", v.DataDir, v.StoreID)
 	}
 	fmt.Fprintf(&b, "revision  %d, %s\n", v.Revision, compactedUpTo(v.CompactRevision))
-	fmt.Fprintf(&b, "keys      %d in %d record(s), hash %08x\n", v.Keys, v.Records, v.Hash)
+	fmt.Fprintf(&b, "keys      %d in %d record(s), %s\n", v.Keys, v.Records, hashText(v.Hash))
 	fmt.Fprintf(&b, "leases    %d\n", v.Leases)
 	if v.Users+v.Roles > 0 || v.AuthEnabled {
 		on := "off"

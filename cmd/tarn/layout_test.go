@@ -34,7 +34,7 @@ const (
 // nearest directory above, and can always import what is below that directory.
 var mayImport = map[string][]string{
 	"cmd":           {"store", "store/etcdapi", "store/migrate", "store/vfs", "zfs", "zfs/eviction", "systemd"},
-	"store/etcdapi": {"store", "store/auth"},
+	"store/etcdapi": {"store", "store/auth", "store/vfs"},
 	"store/migrate": {"store", "store/wal", "store/tree", "store/vfs"},
 	"zfs":           {},
 	"systemd":       {},

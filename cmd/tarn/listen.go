@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -28,7 +30,7 @@ func (s *serving) listen() (*listeners, error) {
 			opened, err := s.listenAt(u)
 			if err != nil {
 				l.close()
-				return nil, fmt.Errorf("--%s (from the %s): %w", part.flag, s.from.of(part.flag), err)
+				return nil, fmt.Errorf("--%s (from the %s): %w", part.flag, s.from.of(part.flag), listenAdvice(u, err))
 			}
 			*part.to = append(*part.to, opened)
 		}
@@ -45,6 +47,18 @@ func (s *serving) listenAt(u etcdapi.ListenURL) (*etcdapi.Listener, error) {
 		}
 	}
 	return etcdapi.Listen(u)
+}
+
+// listenAdvice adds what to do about a listener that could not be opened.
+func listenAdvice(u etcdapi.ListenURL, err error) error {
+	if !isSocket(u) {
+		return withAdvice(err, "ports below 1024 need a right of their own (CAP_NET_BIND_SERVICE); choose a higher one")
+	}
+	dir := filepath.Dir(u.Addr)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; make the directory %s for %s (RuntimeDirectory= in a systemd unit)", err, dir, whoRuns())
+	}
+	return withAdvice(err, fmt.Sprintf("the directory %s must belong to %s", dir, whoRuns()))
 }
 
 func (l *listeners) close() {

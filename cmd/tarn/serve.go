@@ -34,7 +34,8 @@ Each setting can be a flag, an environment variable (TARN_DATA_DIR for
 --data-dir) or a line of the configuration file (data-dir: /var/lib/tarn).
 The flag wins over the variable, the variable over the file. Flags have etcd's
 names where the meaning is etcd's; flags of etcd that mean nothing here, such as
-those for peers, are accepted and ignored.
+those for peers, are accepted and ignored. Variables of etcd (ETCD_…) are not
+read.
 
 SIGHUP reads log-level from the configuration file again. PUT of a level to
 /debug/log-level on a client URL changes it too.
@@ -60,6 +61,7 @@ the data directory is damaged, 6 a write or sync failed for good while serving.`
 		defer signal.Stop(hup)
 		s := newServing(opts, l.from, p.stderr)
 		s.warnUnknown(l.unknownEnv(cmd.Root()))
+		s.warnEtcdEnv(etcdEnv(p.environ, cmd.Flags()))
 		return s.run(cmd.Context(), hup)
 	}
 	return cmd
@@ -133,7 +135,8 @@ func (s *serving) openError(err error) error {
 	case errors.Is(err, store.ErrDamaged):
 		return withExit(exitDamaged, err)
 	default:
-		return err
+		return withAdvice(fmt.Errorf("--data-dir (from the %s): %w", s.from.of("data-dir"), err),
+			"the directory, and all in it, must belong to "+whoRuns())
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -49,13 +48,5 @@ func secondsValue(p *time.Duration) pflag.Value {
 }
 
 func costValue(p *int) pflag.Value {
-	return &value[int]{p, "number", fmt.Sprintf("a whole number from %d to %d", etcdapi.MinBcryptCost, etcdapi.MaxBcryptCost),
-		func(s string) (int, error) {
-			n, err := strconv.Atoi(s)
-			if err != nil || n < etcdapi.MinBcryptCost || n > etcdapi.MaxBcryptCost {
-				return 0, errNotValid
-			}
-			return n, nil
-		},
-		strconv.Itoa}
+	return intValue(p, etcdapi.MinBcryptCost, etcdapi.MaxBcryptCost)
 }

@@ -2,9 +2,14 @@ package main
 
 import (
 	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/tarn-kv/tarn/store/etcdapi"
 )
 
 // register adds the flags of tarn serve. A flag that etcd has too has etcd's
@@ -61,7 +66,7 @@ func (o *serveOptions) registerNetwork(fs *pflag.FlagSet) {
 		"where to serve /metrics, /health, /livez and /readyz alone")
 	fs.Var(durationValue(&o.keepAliveMinTime, 0), "grpc-keepalive-min-time",
 		"shortest time between two pings of a client; one that pings more often is disconnected")
-	fs.Var(namesValue(&o.cors, "origins such as https://example.org, separated by commas; * for all"), "cors",
+	fs.Var(namesValue(&o.cors, "origins such as https://example.org, separated by commas; * for all", checkOrigin), "cors",
 		"origins whose pages may read in a browser, comma-separated")
 }
 
@@ -69,9 +74,9 @@ func (o *serveOptions) registerLimits(fs *pflag.FlagSet) {
 	fs.Var(byteSizeValue(&o.quota, -1<<62, "a number of bytes such as 2147483648 or 2GiB; 0 for the default, a negative one for no limit"),
 		"quota-backend-bytes", "bytes in use at which writes are refused (NOSPACE)")
 	fs.Var(byteSizeValue(&o.maxRequestBytes, 1<<10, ""), "max-request-bytes", "largest write request")
-	fs.Var(intValue(&o.maxTxnOps, 1), "max-txn-ops", "operations in one branch of a transaction")
-	fs.Var(intValue(&o.maxStreams, 1), "max-concurrent-streams", "requests and watches that one connection may have open")
-	fs.Var(byteSizeValue(&o.listBudget, 0, "a number of bytes such as 268435456 or 256MiB; 0 to derive it from the memory"),
+	fs.Var(intValue(&o.maxTxnOps, 1, math.MaxInt), "max-txn-ops", "operations in one branch of a transaction")
+	fs.Var(intValue(&o.maxStreams, 1, math.MaxUint32), "max-concurrent-streams", "requests and watches that one connection may have open")
+	fs.Var(listBudgetValue(&o.listBudget),
 		"list-memory-budget", "memory for range answers that are being built or sent; 0: derived from the memory")
 	fs.Var(durationValue(&o.progressInterval, 100*time.Millisecond), "watch-progress-notify-interval",
 		"time between unasked progress messages to watches that want them")
@@ -85,17 +90,38 @@ func (o *serveOptions) registerLogs(fs *pflag.FlagSet) {
 	boolFlag(fs, &o.enablePprof, "enable-pprof", "serve profiles of this process below /debug/pprof/")
 }
 
+// listBudgetValue takes 0, or a size for which a budget makes a difference: answers that
+// are smaller than MinListBudget never wait.
+func listBudgetValue(p *int64) pflag.Value {
+	valid := fmt.Sprintf("a number of bytes of at least %s, such as 268435456 or 256MiB; 0 to derive it from the memory",
+		exactBytes(etcdapi.MinListBudget))
+	return &value[int64]{p, "bytes", valid,
+		func(s string) (int64, error) {
+			n, err := parseBytes(s)
+			if err == nil && n != 0 && n < etcdapi.MinListBudget {
+				err = errNotValid
+			}
+			return n, err
+		},
+		exactBytes}
+}
+
 // storeIDValue takes the ID of a store.
 func storeIDValue(p *string) pflag.Value {
 	return &value[string]{p, "id", "the 32 hex digits that tarn check prints",
 		func(s string) (string, error) {
 			id, err := hex.DecodeString(s)
-			if err != nil || len(id) != 16 {
+			if err != nil || len(id) != 16 || allZero(id) {
 				return "", errNotValid
 			}
 			return hex.EncodeToString(id), nil
 		},
 		func(s string) string { return s }}
+}
+
+// allZero tells an ID that no store has.
+func allZero(id []byte) bool {
+	return !slices.ContainsFunc(id, func(b byte) bool { return b != 0 })
 }
 
 // boolFlag adds a flag that needs no value.

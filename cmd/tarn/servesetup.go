@@ -32,7 +32,7 @@ func (s *serving) validate() (*tls.Config, error) {
 	if err := o.auth.validate(s.from); err != nil {
 		return nil, err
 	}
-	return o.tls.config(append(slices.Clone(o.listenClient), o.listenMetrics...), s.log)
+	return o.tls.config([]urlSetting{{"listen-client-urls", o.listenClient}, {"listen-metrics-urls", o.listenMetrics}}, s.from, s.log)
 }
 
 func (s *serving) storeOptions(d *etcdapi.Durations) store.Options {
@@ -64,7 +64,7 @@ func (s *serving) apiConfig(tlsConfig *tls.Config, d *etcdapi.Durations) etcdapi
 		ClientURLs:       urlTexts(advertise),
 		MaxRequestBytes:  int(o.maxRequestBytes),
 		MaxTxnOps:        o.maxTxnOps,
-		MaxStreams:       uint32(min(o.maxStreams, math.MaxUint32)),
+		MaxStreams:       uint32(o.maxStreams),
 		ListBudget:       o.listBudget,
 		TLS:              tlsConfig,
 		KeepAliveMinTime: o.keepAliveMinTime,

@@ -3,12 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 // A setting is one flag, and can come from four places. The first that has it
@@ -66,6 +67,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.As(err, &invalid):
 		err = &settingError{invalid.GetFlag().Name, invalid.GetValue(), fromFlag, errors.Unwrap(invalid)}
+	case errors.As(err, &unknown) && refusedFlag(cmd.Flags(), unknown.GetSpecifiedName()) != nil:
+		err = refusedFlag(cmd.Flags(), unknown.GetSpecifiedName())
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		err = fmt.Errorf("there is no flag --%s%s; %s --help lists the flags",
 			unknown.GetSpecifiedName(), didYouMean(unknown.GetSpecifiedName(), flagNames(cmd.Flags())), cmd.CommandPath())
@@ -107,7 +110,7 @@ func newLayers(flags *pflag.FlagSet, ignored tolerated, environ []string) *layer
 
 // applyEnv sets each flag that is not on the command line and has a variable.
 func (l *layers) applyEnv() error {
-	var errs []error
+	errs := []error{l.refusedEnv()}
 	l.flags.VisitAll(func(f *pflag.Flag) {
 		v, ok := l.env[envName(f.Name)]
 		if !ok || l.from.of(f.Name) != fromDefault || f.Name == "help" {
@@ -123,9 +126,9 @@ func (l *layers) applyFile(path string) error {
 	if path == "" {
 		return nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := vfs.ReadFile(path)
 	if err != nil {
-		return withExit(exitUsage, fmt.Errorf("--config-file (from the %s): %w", l.from.of("config-file"), err))
+		return withExit(exitUsage, fmt.Errorf("--config-file (from the %s): %w", l.from.of("config-file"), withAdvice(err, "it must be readable by "+whoRuns())))
 	}
 	entries, err := parseConfigFile(path, text, l.flags)
 	if err != nil {

@@ -118,7 +118,10 @@ func TestSettingsErrors(t *testing.T) {
 		{"twice", nil, "name: a\nname: b\n", []string{"line 2", `"name" is given twice, first in line 1`}},
 		{"list", nil, "name: [a, b]\n", []string{`"name" takes one value, not a list`}},
 		{"no value", nil, "name:\n", []string{`"name" needs a plain value`}},
-		{"mapping", nil, "name: {a: b}\n", []string{`"name" needs a plain value`}},
+		{"mapping", nil, "name: {a: b}\n", []string{`"name" needs a plain value; leave`}},
+		{"mapping for a list", nil, "listen-client-urls: {a: b}\n", []string{`"listen-client-urls" needs a plain value or a list of them`}},
+		{"refused", nil, "wal-dir: /x\n", []string{"line 1", "--wal-dir of etcd is refused", "instead: --data-dir"}},
+		{"refused variable", []string{"TARN_AUTO_TLS=true"}, "", []string{"--auto-tls of etcd is refused", "environment variable TARN_AUTO_TLS"}},
 		{"list of lists", nil, "listen-client-urls: [[x]]\n", []string{"item 1 of the list is not a plain value"}},
 		{"not a mapping", nil, "- a\n", []string{"it must hold lines such as"}},
 		{"not YAML", nil, "a: [\n", []string{"is not YAML"}},
@@ -180,18 +183,6 @@ func TestToleratedSettings(t *testing.T) {
 	}
 	if o.name != "n" {
 		t.Errorf("name %q", o.name)
-	}
-}
-
-// A setting that someone relies on for access control must never be ignored.
-func TestNotTolerated(t *testing.T) {
-	o := defaultServeOptions()
-	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	o.register(fs)
-	for _, name := range []string{"client-crl-file", "client-cert-allowed-hostname", "host-whitelist", "auto-tls", "wal-dir"} {
-		if fs.Lookup(name) != nil {
-			t.Errorf("--%s is accepted", name)
-		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // tool's command line works, and the log says once that they were ignored. So are
 // those that only tune etcd's own storage, its checks of itself, or its log.
 // Flags that someone relies on, for access control or for the place of data,
-// are not among them: those stay unknown, and are refused.
+// are not among them: those are refused, see refusedSettings.
 var toleratedFlags = []string{
 	"backend-batch-interval", "backend-batch-limit", "backend-bbolt-freelist-type",
 	"bootstrap-defrag-threshold-megabytes",

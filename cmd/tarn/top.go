@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -85,7 +86,7 @@ directory can not be read, 2 the command line is not valid.`,
 	fs.Var(durationValue(&opts.timeout, time.Millisecond), "timeout", "how long to wait for the answer")
 	fs.Var(stringValue(&opts.dataDir, "directory", "a directory"), "data-dir", "read the store in this directory, which no server has open")
 	fs.Var(choiceValue(&opts.sort, byBytes, byStored, byKeys, byWrites), "sort", "what comes first")
-	fs.Var(intValue(&opts.limit, 0), "limit", "how many prefixes to show, 0 for all")
+	fs.Var(intValue(&opts.limit, 0, math.MaxInt), "limit", "how many prefixes to show, 0 for all")
 	addOutputFlag(fs, &opts.output)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		both := fs.Changed("data-dir") && fs.Changed("endpoint")

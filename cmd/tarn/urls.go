@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"strings"
 
@@ -79,17 +80,31 @@ func parseURLs(s string) ([]etcdapi.ListenURL, error) {
 	return list, nil
 }
 
-// namesValue takes a comma-separated list of words.
-func namesValue(p *[]string, valid string) pflag.Value {
+// namesValue takes a comma-separated list of words that check takes.
+func namesValue(p *[]string, valid string, check func(string) error) pflag.Value {
 	return &value[[]string]{p, kindNames, valid,
 		func(s string) ([]string, error) {
 			list := splitList(s)
 			if len(list) == 0 {
 				return nil, errNotValid
 			}
+			for _, name := range list {
+				if err := check(name); err != nil {
+					return nil, err
+				}
+			}
 			return list, nil
 		},
 		func(list []string) string { return strings.Join(list, ",") }}
+}
+
+// checkOrigin tells why a browser never sends such an origin.
+func checkOrigin(s string) error {
+	u, err := url.Parse(s)
+	if s == "*" || err == nil && u.Scheme != "" && u.Host != "" && s == u.Scheme+"://"+u.Host {
+		return nil
+	}
+	return fmt.Errorf("%q is no origin: it must be a scheme and a host, with a port or without, and nothing behind, such as https://example.org:8443", s)
 }
 
 // splitList splits at commas and drops blanks around items, and empty items.

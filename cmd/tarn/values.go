@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -115,11 +116,15 @@ func shortDuration(d time.Duration) string {
 	return s
 }
 
-func intValue(p *int, least int) pflag.Value {
-	return &value[int]{p, "number", fmt.Sprintf("a whole number of at least %d", least),
+func intValue(p *int, least, most int) pflag.Value {
+	valid := fmt.Sprintf("a whole number of at least %d", least)
+	if most < math.MaxInt {
+		valid = fmt.Sprintf("a whole number from %d to %d", least, most)
+	}
+	return &value[int]{p, "number", valid,
 		func(s string) (int, error) {
 			n, err := strconv.Atoi(s)
-			if err != nil || n < least {
+			if err != nil || n < least || n > most {
 				return 0, errNotValid
 			}
 			return n, nil

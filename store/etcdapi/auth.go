@@ -58,6 +58,7 @@ func (a authService) AuthEnable(ctx context.Context, r *pb.AuthEnableRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	a.s.warnUnusedNames()
 	return &pb.AuthEnableResponse{Header: header}, nil
 }
 

@@ -30,7 +30,7 @@ func (r *eventReader) watch(req store.WatchRequest) error {
 	return err
 }
 
-// next waits for the next message. The context's error and errStopped are
+// next waits for the next message; all its events are in Events. The context's error and errStopped are
 // returned when the caller is gone or the server stops before it comes.
 func (r *eventReader) next(ctx context.Context) (store.WatchMessage, error) {
 	for {
@@ -46,6 +46,7 @@ func (r *eventReader) next(ctx context.Context) (store.WatchMessage, error) {
 		}
 		if ok {
 			r.events.Sent(m)
+			m.Events, m.Framed = m.List(), nil
 			return m, nil
 		}
 		select {

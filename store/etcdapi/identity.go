@@ -2,6 +2,7 @@ package etcdapi
 
 import (
 	"context"
+	"crypto/tls"
 	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -70,6 +71,14 @@ func (s *Server) certificateName(ctx context.Context) (string, bool) {
 		return "", false
 	}
 	return commonName(&info.State)
+}
+
+// warnUnusedNames logs that the certificates which clients must show are nobody's name here.
+func (s *Server) warnUnusedNames() {
+	if s.cfg.TLS != nil && s.cfg.TLS.ClientAuth == tls.RequireAndVerifyClientCert && !s.cfg.ClientCertAuth {
+		s.log.Warn("access control is on, and clients must show a certificate, but its CommonName is not taken for a user: " +
+			"who sends no name and password is refused; set --client-cert-auth to take it, as in etcd")
+	}
 }
 
 // ownIdentity has the methods that the interceptors do not identify the sender of: one is how

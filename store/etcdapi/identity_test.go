@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -180,8 +181,26 @@ func TestCertificateName(t *testing.T) {
 		}
 	})
 	t.Run("not asked for", func(t *testing.T) {
-		a, _, _ := secureAuthTest(t, Config{})
+		log := new(logBuffer)
+		a, ca, _ := secureAuthTest(t, Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
 		wantStatus(t, a.get(a.ctx, "a"), codes.InvalidArgument, textNobody)
+		const warning = "its CommonName is not taken for a user"
+		if !strings.Contains(log.String(), warning) {
+			t.Errorf("no warning when access control is switched on: %s", log)
+		}
+		for _, named := range []bool{false, true} { // and at a start
+			log := new(logBuffer)
+			s, err := New(Config{Store: a.s.store, TLS: ca.server(ca.demand), ClientCertAuth: named, Logger: slog.New(slog.NewTextHandler(log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Stop(testContext(t)); err != nil {
+				t.Error(err)
+			}
+			if strings.Contains(log.String(), warning) == named {
+				t.Errorf("at a start with ClientCertAuth %v: %s", named, log)
+			}
+		}
 	})
 }
 

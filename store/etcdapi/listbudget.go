@@ -10,6 +10,10 @@ import (
 // budget. Smaller ones never wait.
 const smallRead = 256 << 10
 
+// MinListBudget is the smallest useful Config.ListBudget in bytes: with less, large
+// responses would still be sent, one at a time.
+const MinListBudget = smallRead
+
 // listBudget bounds the bytes of large responses that are in memory at once,
 // from when they are built until gRPC has sent them. Who comes first is served
 // first, so a large list can not be starved by smaller ones. Its methods may be

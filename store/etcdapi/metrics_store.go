@@ -2,6 +2,7 @@ package etcdapi
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +16,15 @@ type storeFigures struct {
 	store.Counters
 	budget BudgetStats
 	shared uint64
+	alarms []store.Alarm
+}
+
+// alarm is 1 while an alarm of this type is on, 0 otherwise.
+func (f *storeFigures) alarm(t store.AlarmType) float64 {
+	if slices.ContainsFunc(f.alarms, func(a store.Alarm) bool { return a.Type == t }) {
+		return 1
+	}
+	return 0
 }
 
 // storeMetric is one number of storeFigures under the name it is exported with.
@@ -103,10 +113,14 @@ func (c *storeCollector) addOwn() {
 	c.counter("tarn_progress_periodic_total", "Progress messages sent without being asked.", func(f *storeFigures) uint64 { return f.ProgressPeriodic })
 	c.counter("tarn_watches_canceled_by_compaction_total", "Watches that fell below the compact revision.", func(f *storeFigures) uint64 { return f.WatchesCanceledByCompaction })
 	c.gauge("tarn_watch_streams", "Watch streams.", func(f *storeFigures) float64 { return float64(f.Streams) })
+	c.gauge("tarn_alarm_nospace", "1 while the NOSPACE alarm is on.", func(f *storeFigures) float64 { return f.alarm(store.NoSpace) })
+	c.gauge("tarn_alarm_corrupt", "1 while the CORRUPT alarm is on.", func(f *storeFigures) float64 { return f.alarm(store.Corrupt) })
 	c.gauge("tarn_leases", "Leases.", func(f *storeFigures) float64 { return float64(f.Leases) })
 	c.gauge("tarn_tail_bytes", "Bytes of changes since the last checkpoint, in memory.", func(f *storeFigures) float64 { return float64(f.TailBytes) })
 	c.gauge("tarn_wal_bytes", "Size of the write-ahead log.", func(f *storeFigures) float64 { return float64(f.WALBytes) })
 	c.counter("tarn_checkpoints_total", "Checkpoints.", func(f *storeFigures) uint64 { return f.Checkpoints })
+	c.gauge("tarn_tree_allocated_bytes", "Disk space that the database file takes.", func(f *storeFigures) float64 { return float64(f.Allocated) })
+	c.counter("tarn_tree_given_back_bytes_total", "Bytes of the database file given back to the file system after compactions.", func(f *storeFigures) uint64 { return f.BytesGivenBack })
 	c.counter("tarn_compactions_total", "Compactions.", func(f *storeFigures) uint64 { return f.Compactions })
 	c.gauge("tarn_list_budget_bytes", "Bytes of large answers that may be in memory at once.", func(f *storeFigures) float64 { return float64(f.budget.Size) })
 	c.gauge("tarn_list_budget_used_bytes", "Bytes of them that are in memory now.", func(f *storeFigures) float64 { return float64(f.budget.InUse) })
@@ -148,7 +162,10 @@ func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
-	f := &storeFigures{Status: c.s.store.Status(), Counters: c.s.store.Counters(), budget: c.s.budget.stats(), shared: c.s.shared.count()}
+	f := &storeFigures{
+		Status: c.s.store.Status(), Counters: c.s.store.Counters(), alarms: c.s.store.Alarms(),
+		budget: c.s.budget.stats(), shared: c.s.shared.count(),
+	}
 	for _, m := range c.metrics {
 		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(f))
 	}

@@ -30,7 +30,7 @@ etcd_server_health_success etcd_server_health_failures etcd_server_healthchecks_
 grpc_server_started_total grpc_server_handled_total grpc_server_msg_received_total grpc_server_msg_sent_total
 process_resident_memory_bytes process_open_fds process_max_fds process_cpu_seconds_total go_goroutines os_fd_limit os_fd_used
 tarn_progress_requests_total tarn_progress_answered_total tarn_progress_dropped_total tarn_progress_periodic_total
-tarn_watches_canceled_by_compaction_total tarn_watch_streams tarn_leases tarn_tail_bytes tarn_wal_bytes tarn_checkpoints_total
+tarn_watches_canceled_by_compaction_total tarn_watch_streams tarn_leases tarn_alarm_nospace tarn_alarm_corrupt tarn_tail_bytes tarn_wal_bytes tarn_checkpoints_total
 tarn_prefix_keys tarn_prefix_bytes tarn_prefix_stored_bytes tarn_compactions_total tarn_list_budget_bytes tarn_list_budget_used_bytes tarn_list_waiting tarn_list_waits_total`
 
 func TestMetrics(t *testing.T) {
@@ -83,6 +83,7 @@ func TestMetrics(t *testing.T) {
 			`etcd_server_version{server_version="3.7.3"} 1`,
 			"etcd_mvcc_put_total 1",
 			"etcd_debugging_mvcc_keys_total 1",
+			"tarn_alarm_nospace 0",
 			"etcd_debugging_mvcc_current_revision 2",
 			"etcd_debugging_mvcc_compact_revision -1",
 			`grpc_server_handled_total{grpc_code="OK",grpc_method="Put",grpc_service="etcdserverpb.KV",grpc_type="unary"} 1`,

@@ -224,6 +224,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("etcdapi: new server: %w", err)
 	}
 	s.http = s.newHTTPServer(s.clientMux())
+	if s.store.Auth().Enabled() {
+		s.warnUnusedNames()
+	}
 	s.serving.Go(func() { s.serveQueue("gRPC", s.grpc.Serve, s.grpcIn) })
 	s.serving.Go(func() { s.serveQueue("HTTP", s.http.Serve, s.httpIn) })
 	return s, nil

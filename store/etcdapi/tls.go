@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 // TLSFiles say how to serve TLS. CertFile and KeyFile are needed.
@@ -155,7 +157,7 @@ func (t *tlsFiles) states() []fileState {
 func (t *tlsFiles) load() (*tls.Config, error) {
 	t.seen = t.states() // before reading: a change meanwhile is seen next time
 	config := t.base.Clone()
-	cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	cert, err := LoadKeyPair(t.CertFile, t.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("load TLS certificate %s with key %s: %w", t.CertFile, t.KeyFile, err)
 	}
@@ -163,7 +165,7 @@ func (t *tlsFiles) load() (*tls.Config, error) {
 	if t.TrustedCAFile == "" {
 		return config, nil
 	}
-	pem, err := os.ReadFile(t.TrustedCAFile)
+	pem, err := vfs.ReadFile(t.TrustedCAFile)
 	if err != nil {
 		return nil, fmt.Errorf("load trusted CA: %w", err)
 	}
@@ -172,4 +174,17 @@ func (t *tlsFiles) load() (*tls.Config, error) {
 		return nil, fmt.Errorf("load trusted CA: %s has no certificate in PEM form", t.TrustedCAFile)
 	}
 	return config, nil
+}
+
+// LoadKeyPair is tls.LoadX509KeyPair, but does not wait for what is a pipe and no file.
+func LoadKeyPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := vfs.ReadFile(certFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := vfs.ReadFile(keyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
 }

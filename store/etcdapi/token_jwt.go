@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/tarn-kv/tarn/store/auth"
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 // Options of the kind jwt.
@@ -73,7 +73,7 @@ func readKey(options map[string]string, name string) ([]byte, error) {
 	if options[name] == "" {
 		return nil, nil
 	}
-	key, err := os.ReadFile(options[name])
+	key, err := vfs.ReadFile(options[name])
 	if err != nil {
 		return nil, fmt.Errorf("auth token option %s: %w", name, err)
 	}

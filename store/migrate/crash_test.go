@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tarn-kv/tarn/store"
@@ -79,11 +80,27 @@ func TestImportPowerCut(t *testing.T) {
 				wantGood(t, dir)
 				continue
 			}
+			wantNoStoreBegun(t, dir)
 			if _, err := ImportSnapshot(t.Context(), path, Options{Dir: dir}); err != nil {
 				t.Fatalf("operation %d, seed %d: the next import: %v", n, seed, err)
 			}
 			wantGood(t, dir)
 		}
+	}
+}
+
+// wantNoStoreBegun: nobody gets an empty store where an import was cut off.
+func wantNoStoreBegun(t *testing.T, dir string) {
+	t.Helper()
+	name := filepath.Join(dir, treeName+tree.BuildSuffix)
+	if _, err := os.Stat(name); err != nil {
+		return // the import had not begun
+	}
+	if _, err := store.Open(store.Options{Dir: dir}); !errors.Is(err, store.ErrForeign) || !strings.Contains(err.Error(), name) {
+		t.Errorf("a start after an import that was cut off: %v", err)
+	}
+	if _, err := store.Check(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "import that was not finished") {
+		t.Errorf("a check after an import that was cut off: %v", err)
 	}
 }
 
@@ -93,7 +110,7 @@ func wantGood(t *testing.T, dir string) {
 	if err != nil || len(r.Findings) > 0 || r.Revision != 150 {
 		t.Errorf("%v, %+v", err, r)
 	}
-	if _, err := os.Stat(filepath.Join(dir, treeName+".new")); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, treeName+tree.BuildSuffix)); err == nil {
 		t.Error("the unfinished file is still there")
 	}
 }

@@ -2,9 +2,11 @@ package migrate
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
+	"github.com/tarn-kv/tarn/store"
 	"github.com/tarn-kv/tarn/store/tree"
 	"github.com/tarn-kv/tarn/store/vfs"
 )
@@ -46,6 +48,7 @@ func (o Options) progress(step string, done, total int64) {
 
 // Report tells what an import found, and wrote unless it was a dry run.
 type Report struct {
+	StoreID         string // of the new store, in hexadecimal; "" after a dry run
 	StorageVersion  string // of etcd's schema; "" up to etcd 3.5
 	Revision        int64
 	CompactRevision int64 // -1 if never compacted
@@ -62,11 +65,11 @@ type Report struct {
 // ImportSnapshot makes a store in o.Dir from a file that `snapshot save` wrote, of etcd or of Tarn, or
 // from a member's database (with SkipHashCheck). It keeps revisions, keys, leases, alarms, users, roles
 // and the compaction's state; what says which member and which cluster the file is from is left out,
-// and the store gets an identity of its own at its first start.
+// and the store gets an identity of its own.
 //
 // All of the file is checked before something is written. ErrSource, ErrTarget and the system's own
 // errors are returned, and then nothing is left behind. A crash leaves at most a file that the
-// next import or start in that directory removes.
+// next import in that directory removes, and without which no store is begun there.
 func ImportSnapshot(ctx context.Context, path string, o Options) (Report, error) {
 	o = o.withDefaults()
 	if !o.DryRun {
@@ -84,7 +87,9 @@ func ImportSnapshot(ctx context.Context, path string, o Options) (Report, error)
 		r.Records, err = s.count(ctx)
 		return r, err
 	}
-	r.Records, err = write(ctx, s, o)
+	id := store.NewID()
+	r.StoreID = hex.EncodeToString(id[:])
+	r.Records, err = write(ctx, s, id, o)
 	return r, err
 }
 

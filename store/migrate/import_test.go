@@ -95,7 +95,7 @@ func wantRest(t *testing.T, path string, b *tree.Batch) {
 	}
 	meta, err := tr.Meta()
 	must(t, err)
-	if _, member, err := tr.Member(); err != nil || member || meta.Seq != 0 || meta.Term != 0 || meta.StoreID != (tree.StoreID{}) {
+	if _, member, err := tr.Member(); err != nil || member || meta.Seq != 0 || meta.Term != 0 || meta.StoreID == (tree.StoreID{}) {
 		t.Errorf("what names the old member is kept: %v, %+v, %v", member, meta, err)
 	}
 	if meta.ScheduledCompact != 20 || meta.FinishedCompact != 20 {
@@ -162,13 +162,16 @@ func TestImportVariants(t *testing.T) {
 			must(t, err)
 			r, err := ImportSnapshot(t.Context(), path, Options{Dir: dir})
 			must(t, err)
-			if !reflect.DeepEqual(r, dry) {
+			if dry.StoreID != "" || len(r.StoreID) != 32 {
+				t.Errorf("the store's ID is %q, in a dry run %q", r.StoreID, dry.StoreID)
+			}
+			if dry.StoreID = r.StoreID; !reflect.DeepEqual(r, dry) {
 				t.Errorf("imported %+v, and a dry run said %+v", r, dry)
 			}
 			if r.Revision != c.want.Revision || r.CompactRevision != c.want.CompactRevision || !slices.Equal(r.LeftOut, c.want.LeftOut) {
 				t.Errorf("got %+v, want %+v", r, c.want)
 			}
-			s, err := store.Open(store.Options{Dir: dir})
+			s, err := store.Open(store.Options{Dir: dir, ExpectID: r.StoreID})
 			must(t, err)
 			defer s.Close()
 			if s.Revision() != c.want.Revision {
@@ -178,14 +181,19 @@ func TestImportVariants(t *testing.T) {
 	}
 }
 
+// pageHeader is what is before the content of a page.
+const pageHeader = 16
+
+func changedIn(content []byte, at int) []byte {
+	b := bytes.Clone(content)
+	b[at] ^= 1
+	return b
+}
+
 func TestImportRefusesSource(t *testing.T) {
 	db := database(t, testBatch(), nil)
 	good := withHash(db)
-	changed := func(at int) []byte {
-		b := bytes.Clone(good)
-		b[at] ^= 1
-		return b
-	}
+	changed := func(at int) []byte { return changedIn(good, at) }
 	newer := database(t, testBatch(), func(tx *bolt.Tx) error {
 		return tx.Bucket([]byte("meta")).Put([]byte("storageVersion"), []byte("3.8.0"))
 	})
@@ -200,15 +208,18 @@ func TestImportRefusesSource(t *testing.T) {
 		skip    bool
 		want    string
 	}{
-		"empty":                {nil, false, "no hash"},
+		"empty":                {nil, false, "empty"},
 		"empty, skip":          {nil, true, "empty"},
-		"text":                 {[]byte(strings.Repeat("text\n", 1000)), false, "which no database has"},
+		"text":                 {[]byte(strings.Repeat("text\n", 1000)), false, "meta pages"},
 		"text, skip":           {[]byte(strings.Repeat("text\n", 1000)), true, "meta pages"},
 		"without hash":         {db, false, "--skip-hash-check"},
 		"a changed byte":       {changed(len(db) / 2), false, "not that of its content"},
 		"a changed hash":       {changed(len(db) + 3), false, "not that of its content"},
 		"cut off":              {good[:len(good)-100], false, "which no database has"},
 		"cut off at a page":    {good[:len(db)/2/testPage*testPage], true, "cut off"},
+		"a meta page, skip":    {changedIn(db, pageHeader+3), true, "meta page 0"},
+		"the other one, skip":  {changedIn(db, testPage+pageHeader+60), true, "meta page 1"},
+		"a log":                {make([]byte, 64<<10), false, "is no database"},
 		"a damaged page, skip": {changed(5 * testPage), true, "damaged"},
 		"newer version":        {withHash(newer), false, "3.8.0"},
 		"bad record":           {withHash(badRecord), false, "not a revision"},

@@ -8,14 +8,17 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/tarn-kv/tarn/store"
 	"github.com/tarn-kv/tarn/store/tree"
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 const (
@@ -110,19 +113,39 @@ func checkVersion(version string) error {
 	return nil
 }
 
+// notAFile says what to give instead of a directory of etcd.
+func notAFile(path string) error {
+	for _, below := range []string{"member/snap/db", "snap/db", "db"} {
+		db := filepath.Join(path, filepath.FromSlash(below))
+		if info, err := os.Stat(db); err == nil && info.Mode().IsRegular() {
+			return fmt.Errorf("%s is a directory of etcd; stop etcd, then give %s with --skip-hash-check", path, db)
+		}
+	}
+	return fmt.Errorf("%s is not a regular file", path)
+}
+
 // checkHash compares the hash at the end of a file with the rest.
 func checkHash(ctx context.Context, path string, o Options) error {
-	f, err := os.Open(path)
+	f, err := vfs.OpenRegular(path, os.O_RDONLY, 0)
+	if errors.Is(err, vfs.ErrNotRegular) {
+		return fmt.Errorf("%w: %w", ErrSource, notAFile(path))
+	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	is, err := tree.IsDatabase(f)
 	switch {
 	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%w: %s is not a file", ErrSource, path)
+		return fmt.Errorf("read %s: %w", path, err)
+	case info.Size() == 0:
+		return fmt.Errorf("%w: %s is empty", ErrSource, path)
+	case !is:
+		return fmt.Errorf("%w: %s is no database: neither of its two meta pages is where it should be; give what `snapshot save` wrote, or member/snap/db of an etcd that was stopped, with --skip-hash-check", ErrSource, path)
 	case o.SkipHashCheck:
 		return nil
 	case info.Size()%blockSize == 0:

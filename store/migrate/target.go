@@ -23,6 +23,7 @@ type target struct {
 	fs        vfs.FS
 	dir, tree string
 	made      bool // the directory was not there before
+	lockMade  bool // its lock file was not
 	installed bool // the store has its name
 	lock      io.Closer
 }
@@ -50,8 +51,9 @@ func checkTarget(o Options) error {
 // openTarget makes the directory and locks it.
 func openTarget(o Options) (*target, error) {
 	t := &target{fs: o.FS, dir: o.Dir, tree: filepath.Join(o.Dir, treeName)}
-	_, err := o.FS.List(o.Dir)
+	before, err := o.FS.List(o.Dir)
 	t.made = errors.Is(err, fs.ErrNotExist)
+	t.lockMade = (err == nil || t.made) && !slices.Contains(before, vfs.LockName)
 	if err := o.FS.MkdirAll(o.Dir); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
@@ -72,12 +74,15 @@ func openTarget(o Options) (*target, error) {
 	return t, nil
 }
 
-// close gives the directory back, and takes it away if it was made for an import that failed.
+// close gives the directory back, and takes away what was made for an import that failed.
 func (t *target) close(err error) error {
-	if err != nil && t.made && !t.installed {
-		// Whoever waits for the lock now finds no directory. What else is in it keeps it.
-		_ = t.fs.Remove(filepath.Join(t.dir, vfs.LockName))
-		_ = t.fs.Remove(t.dir)
+	if err != nil && !t.installed {
+		if t.lock != nil && t.lockMade {
+			_ = t.fs.Remove(filepath.Join(t.dir, vfs.LockName))
+		}
+		if t.made { // what else is in it keeps it
+			_ = t.fs.Remove(t.dir)
+		}
 	}
 	if t.lock != nil {
 		err = errors.Join(err, t.lock.Close())

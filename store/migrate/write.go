@@ -7,18 +7,19 @@ import (
 
 	"github.com/tarn-kv/tarn/store"
 	"github.com/tarn-kv/tarn/store/tree"
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 // copyBytes is what one transaction copies: it bounds the memory for new pages.
 const copyBytes = 4 << 20
 
 // write makes the store and returns the number of records.
-func write(ctx context.Context, s *source, o Options) (n int64, err error) {
+func write(ctx context.Context, s *source, id tree.StoreID, o Options) (n int64, err error) {
 	t, err := openTarget(o)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = t.close(err) }()
+	defer func() { err = t.close(s.explainNoSpace(t, err)) }()
 	b, err := tree.NewBuilder(tree.Options{FS: o.FS, Path: t.tree})
 	if err != nil {
 		return 0, err
@@ -28,7 +29,7 @@ func write(ctx context.Context, s *source, o Options) (n int64, err error) {
 			err = errors.Join(err, b.Discard())
 		}
 	}()
-	c := copier{ctx: ctx, from: s, to: b, options: o}
+	c := copier{ctx: ctx, from: s, to: b, id: id, options: o}
 	if err := c.run(); err != nil {
 		return 0, err
 	}
@@ -49,6 +50,7 @@ type copier struct {
 	ctx     context.Context
 	from    *source
 	to      *tree.Builder
+	id      tree.StoreID
 	options Options
 
 	batch   tree.Batch
@@ -84,6 +86,7 @@ func (c *copier) record(rev tree.Revision, dead bool, value []byte) bool {
 // rest adds what is not in bucket key.
 func (c *copier) rest() {
 	b, meta := &c.batch, c.from.meta
+	b.StoreID = &c.id
 	b.LeasePut, b.AlarmPut = c.from.leases, c.from.alarms
 	auth := c.from.auth
 	if auth.Enabled || auth.Revision > 0 {
@@ -107,6 +110,32 @@ func (c *copier) flush() {
 	c.batch, c.size = tree.Batch{Put: c.batch.Put[:0]}, 0
 	c.options.progress(StepCopy, c.done, max(c.done, c.from.tree.InUse()))
 }
+
+// explainNoSpace says how much space is needed, where that is what was missing. The unfinished
+// file is gone already.
+func (s *source) explainNoSpace(t *target, err error) error {
+	if !vfs.IsNoSpace(err) {
+		return err
+	}
+	const mib = 1 << 20
+	free := "less than that"
+	if u, usageErr := t.fs.Usage(t.dir); usageErr == nil {
+		free = fmt.Sprintf("%d MiB", u.Free/mib)
+	}
+	return &noSpaceError{
+		text:  fmt.Sprintf("there is no space for the store in %s: it needs about %d MiB, and %s are free; nothing was written", t.dir, s.tree.InUse()/mib+1, free),
+		cause: err,
+	}
+}
+
+// noSpaceError has a text that names each thing once.
+type noSpaceError struct {
+	text  string
+	cause error
+}
+
+func (e *noSpaceError) Error() string { return e.text }
+func (e *noSpaceError) Unwrap() error { return e.cause }
 
 // readBack compares what was written with what was read.
 func readBack(ctx context.Context, s *source, name string) error {

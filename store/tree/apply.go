@@ -31,6 +31,15 @@ func (t *Tree) Apply(b *Batch) error {
 }
 
 func (t *Tree) applyTo(h *handle, b *Batch) error {
+	return t.update(h, func(tx *bolt.Tx) (bool, error) {
+		a := applier{tx: tx}
+		err := a.run(b)
+		return a.changed, err
+	})
+}
+
+// update makes what fn changes durable, if it says that it did.
+func (t *Tree) update(h *handle, fn func(tx *bolt.Tx) (changed bool, err error)) error {
 	before, err := h.version()
 	if err != nil {
 		return t.failWrite(err)
@@ -40,8 +49,7 @@ func (t *Tree) applyTo(h *handle, b *Batch) error {
 		if tx, err = h.db.Begin(true); err != nil {
 			return err
 		}
-		a := applier{tx: tx}
-		if err := a.run(b); err != nil || !a.changed {
+		if changed, err := fn(tx); err != nil || !changed {
 			return err
 		}
 		return t.commit(tx)
@@ -60,7 +68,7 @@ func (t *Tree) applyTo(h *handle, b *Batch) error {
 	if vErr != nil || after != before {
 		return t.failWrite(err)
 	}
-	h.punchTail()
+	t.reclaim(h)
 	return pathError("write", t.opts.Path, noSpaceError{err})
 }
 

@@ -10,12 +10,16 @@ import (
 
 // Builder makes a new tree under another name. It is used by one goroutine and ends with
 // Install or with Discard. A crash before Install leaves a file with the name that Name
-// gives, which the next Open, or the next builder, removes.
+// gives, which the next builder removes.
 type Builder struct {
 	opts Options
 	name string
 	h    *handle // nil when finished
 }
+
+// BuildSuffix is the ending of a file's name until Install. It is not that of a copy, or of a
+// new and empty file, which nobody misses.
+const BuildSuffix = ".import"
 
 // NewBuilder begins a tree for o.Path. The error matches fs.ErrExist if there is one already.
 func NewBuilder(o Options) (*Builder, error) {
@@ -26,7 +30,7 @@ func NewBuilder(o Options) (*Builder, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, pathError("create", o.Path, err)
 	}
-	b := &Builder{opts: o, name: o.Path + newSuffix}
+	b := &Builder{opts: o, name: o.Path + BuildSuffix}
 	if err := removeIfExists(o, b.name); err != nil {
 		return nil, err
 	}
@@ -40,7 +44,7 @@ func NewBuilder(o Options) (*Builder, error) {
 	}
 	if err != nil {
 		b.Discard()
-		return nil, pathError("create", o.Path, err)
+		return nil, pathError("create", o.Path, asNoSpace(err))
 	}
 	return b, nil
 }
@@ -55,7 +59,7 @@ func (b *Builder) Apply(batch *Batch) error {
 		return a.run(batch)
 	})
 	if err != nil {
-		return pathError("write", b.name, err)
+		return pathError("write", b.name, asNoSpace(err))
 	}
 	return nil
 }
@@ -82,7 +86,7 @@ func (b *Builder) Finish() error {
 	err = errors.Join(err, b.h.closeErr)
 	b.h = nil
 	if err != nil {
-		return pathError("write", b.name, err)
+		return pathError("write", b.name, asNoSpace(err))
 	}
 	return nil
 }
@@ -100,8 +104,15 @@ func (b *Builder) Discard() error {
 	return removeIfExists(b.opts, b.name)
 }
 
+// commitAgain commits nothing, so that both meta pages of a new file stand for what is in it:
+// when one is damaged later, the other one is not that of an empty file.
+func (h *handle) commitAgain() error { return h.db.Update(func(*bolt.Tx) error { return nil }) }
+
 // trim cuts off what the file was grown by in advance, and syncs it.
 func (h *handle) trim() error {
+	if err := h.commitAgain(); err != nil {
+		return err
+	}
 	tx, err := h.db.Begin(false)
 	if err != nil {
 		return err

@@ -17,19 +17,19 @@ import (
 func (t *Tree) Check(ctx context.Context, finding func(string)) error {
 	t.write.Lock()
 	defer t.write.Unlock()
-	tx, h, err := t.read()
+	tx, err := t.read()
 	if err != nil {
 		return err
 	}
-	defer t.endRead(tx, h)
+	defer t.endRead(tx)
 
 	found := 0
 	c := checker{ctx: ctx, finding: finding}
 	err = guard("check", t.opts.Path, func() error {
-		if err := checkPages(ctx, h.file, func(s string) { found++; finding(s) }); err != nil || found > 0 {
+		if err := checkPages(ctx, tx.handle.file, func(s string) { found++; finding(s) }); err != nil || found > 0 {
 			return err
 		}
-		return c.run(tx)
+		return c.run(tx.Tx)
 	})
 	switch {
 	case errors.Is(err, ErrDamaged):
@@ -38,7 +38,7 @@ func (t *Tree) Check(ctx context.Context, finding func(string)) error {
 	case err != nil || found > 0:
 		return err
 	}
-	return checkTree(ctx, tx, finding)
+	return checkTree(ctx, tx.Tx, finding)
 }
 
 // checkTree runs bbolt's own check: the order of keys, pages that are

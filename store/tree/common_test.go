@@ -25,6 +25,7 @@ type failFS struct {
 	commit  func(name string, commit func() error) error
 	rename  func() error
 	syncDir func() error
+	punch   func() error
 }
 
 func (f *failFS) Commit(name string, commit func() error) error {
@@ -50,6 +51,15 @@ func (f *failFS) SyncDir(dir string) error {
 		}
 	}
 	return f.FS.SyncDir(dir)
+}
+
+func (f *failFS) PunchHole(name string, file *os.File, off, size int64) error {
+	if f.punch != nil {
+		if err := f.punch(); err != nil {
+			return err
+		}
+	}
+	return f.FS.PunchHole(name, file, off, size)
 }
 
 func testPath(t testing.TB) string { return filepath.Join(t.TempDir(), "tree.db") }
@@ -137,6 +147,7 @@ type history struct {
 	keys    map[string]lineage
 	records content // what the tree has after the last batch
 	order   []string
+	given   int64 // to the file system
 }
 
 func newHistory(rnd *rand.Rand) *history {

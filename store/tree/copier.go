@@ -26,19 +26,18 @@ type copier struct {
 	dst  *handle
 	name string
 
-	from    *bolt.Tx
-	fromRef *handle
-	to      *bolt.Tx
-	size    int // bytes put by this pair
-	turn    int // number of this pair: cursors and buckets of earlier ones are void
+	from readTx
+	to   *bolt.Tx
+	size int // bytes put by this pair
+	turn int // number of this pair: cursors and buckets of earlier ones are void
 }
 
 func (c *copier) run() error {
 	c.dst.db.NoSync = true // the file has no name that counts until finish
 	c.dst.db.AllocSize = copyGrowStep
 	err := guard("copy", c.tree.opts.Path, c.copyAll)
-	if c.from != nil {
-		c.tree.endRead(c.from, c.fromRef)
+	if c.from.Tx != nil {
+		c.tree.endRead(c.from)
 	}
 	c.dst.abandon(c.to)
 	if err != nil {
@@ -73,7 +72,7 @@ func (c *copier) begin() (err error) {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	if c.from, c.fromRef, err = c.tree.read(); err != nil {
+	if c.from, err = c.tree.read(); err != nil {
 		return err
 	}
 	c.size = 0
@@ -86,8 +85,8 @@ func (c *copier) begin() (err error) {
 // transaction ends last.
 func (c *copier) commit() error {
 	err := c.tree.opts.FS.Commit(c.name, c.to.Commit)
-	c.tree.endRead(c.from, c.fromRef)
-	c.from = nil
+	c.tree.endRead(c.from)
+	c.from = readTx{}
 	return err
 }
 
@@ -123,7 +122,7 @@ func (c *copier) copyPart(path [][]byte, last []byte) (end []byte, more bool, er
 	turn := c.turn
 	dst := bucketAt(c.to, path)
 	dst.FillPercent = 1
-	cur := bucketAt(c.from, path).Cursor()
+	cur := bucketAt(c.from.Tx, path).Cursor()
 	k, v := cur.First()
 	if last != nil {
 		if k, v = cur.Seek(last); bytes.Equal(k, last) {
@@ -161,7 +160,7 @@ func (c *copier) makeBucket(path [][]byte) (err error) {
 	if err != nil {
 		return fmt.Errorf("bucket %q: %w", path, err)
 	}
-	return b.SetSequence(bucketAt(c.from, path).Sequence())
+	return b.SetSequence(bucketAt(c.from.Tx, path).Sequence())
 }
 
 func bucketAt(tx *bolt.Tx, path [][]byte) *bolt.Bucket {

@@ -19,6 +19,7 @@ func script(h *history, o Options, t *testing.T) (sure, maybe content, err error
 		return sure, maybe, err
 	}
 	defer tr.Close()
+	tr.giving = eagerGiving
 	for i := range 8 {
 		var b *Batch
 		if i%3 == 2 {
@@ -31,6 +32,12 @@ func script(h *history, o Options, t *testing.T) (sure, maybe content, err error
 			return sure, maybe, err
 		}
 		sure = maybe
+		if i%3 == 2 {
+			given, err := giveAllBack(tr)
+			if h.given += given; err != nil {
+				return sure, maybe, err
+			}
+		}
 		if i == 4 || i == 7 {
 			if err := tr.Defragment(t.Context()); err != nil {
 				return sure, maybe, err
@@ -49,10 +56,11 @@ func TestPowerCutAtEachOperation(t *testing.T) {
 			t.Fatal(err)
 		}
 		fs.CrashAt(n)
-		sure, maybe, err := script(newHistory(rnd), Options{FS: fs, Path: filepath.Join(dir, "tree.db"), PageSize: 4096}, t)
+		h := newHistory(rnd)
+		sure, maybe, err := script(h, Options{FS: fs, Path: filepath.Join(dir, "tree.db"), PageSize: 4096}, t)
 		if fs.Ops() < n {
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || h.given == 0 {
+				t.Fatalf("%d bytes given back, %v", h.given, err)
 			}
 			t.Logf("%d operations", n-1)
 			return

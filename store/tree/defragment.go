@@ -69,10 +69,7 @@ func (t *Tree) copyFile(ctx context.Context, name string) (h *handle, err error)
 		h.release()
 	}
 	t.discard(name)
-	if noSpace(err) {
-		err = noSpaceError{err}
-	}
-	return nil, pathError("defragment", t.opts.Path, fmt.Errorf("the file is as it was: %w", err))
+	return nil, pathError("defragment", t.opts.Path, fmt.Errorf("the file is as it was: %w", asNoSpace(err)))
 }
 
 // discard removes a file that nobody needs. Open removes it otherwise.

@@ -30,6 +30,10 @@ var (
 	// Options.ReadOnly.
 	ErrReadOnly = errors.New("opened for reading only")
 
+	// ErrPagesHeld is returned by GiveBack while a read is open that may need
+	// pages which are free now.
+	ErrPagesHeld = errors.New("an older read is open")
+
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("the tree is closed")
 )
@@ -60,6 +64,14 @@ func noSpace(err error) bool {
 	text := err.Error()
 	return strings.HasPrefix(text, "file ") &&
 		(strings.HasSuffix(text, syscall.ENOSPC.Error()) || strings.HasSuffix(text, syscall.EDQUOT.Error()))
+}
+
+// asNoSpace makes an error that says that there was no space match vfs.IsNoSpace.
+func asNoSpace(err error) error {
+	if noSpace(err) {
+		return noSpaceError{err}
+	}
+	return err
 }
 
 // noSpaceError keeps the text of a cause that bbolt flattened and matches

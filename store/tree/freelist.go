@@ -22,20 +22,13 @@ func (w *pageWalk) freePages() error {
 	if err != nil {
 		return err
 	}
-	if flags := binary.NativeEndian.Uint16(b[8:]); flags != flagFreelist {
-		return fmt.Errorf("it is a page of type %#x", flags)
-	}
-	const idLen, inList = 8, 0xFFFF
-	count, list := uint64(binary.NativeEndian.Uint16(b[10:])), b[pageHeaderLen:]
-	if count == inList {
-		count, list = binary.NativeEndian.Uint64(list), list[idLen:]
-	}
-	if count > uint64(len(list)/idLen) {
-		return fmt.Errorf("there is no room for %d pages", count)
+	list, err := freeIDs(b)
+	if err != nil {
+		return err
 	}
 	free := newBitmap(w.meta.pages)
-	for i := range count {
-		id := binary.NativeEndian.Uint64(list[i*idLen:])
+	for ; len(list) > 0; list = list[freeIDLen:] {
+		id := binary.NativeEndian.Uint64(list)
 		switch {
 		case id < 2 || id >= w.meta.pages:
 			return fmt.Errorf("there is no page %d among %d", id, w.meta.pages)
@@ -50,6 +43,25 @@ func (w *pageWalk) freePages() error {
 		}
 	}
 	return nil
+}
+
+// freeIDLen is the length of a page's number in the list.
+const freeIDLen = 8
+
+// freeIDs returns the numbers that the page of the list of free pages holds.
+func freeIDs(page []byte) ([]byte, error) {
+	if flags := binary.NativeEndian.Uint16(page[8:]); flags != flagFreelist {
+		return nil, fmt.Errorf("it is a page of type %#x", flags)
+	}
+	const inList = 0xFFFF
+	count, list := uint64(binary.NativeEndian.Uint16(page[10:])), page[pageHeaderLen:]
+	if count == inList {
+		count, list = binary.NativeEndian.Uint64(list), list[freeIDLen:]
+	}
+	if count > uint64(len(list)/freeIDLen) {
+		return nil, fmt.Errorf("there is no room for %d pages", count)
+	}
+	return list[:count*freeIDLen], nil
 }
 
 // bitmap is a set of page numbers.

@@ -13,6 +13,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
+
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 const (
@@ -33,7 +35,9 @@ type handle struct {
 	file *os.File // db's own descriptor
 
 	refs     atomic.Int64 // the tree's own reference counts too
-	stuck    bool         // a write transaction can not be ended; set under Tree.write
+	reads    openReads
+	gave     bitmap // blocks (of holeBlock bytes) that were given back since it was opened; guarded by Tree.write
+	stuck    bool   // a write transaction can not be ended; set under Tree.write
 	closed   chan struct{}
 	closeErr error // valid once closed is closed
 }
@@ -52,7 +56,7 @@ func openHandle(path string, o Options, mode openMode) (h *handle, err error) {
 	var file *os.File
 	open := func(name string, _ int, perm os.FileMode) (f *os.File, err error) {
 		flag := map[openMode]int{modeWrite: os.O_RDWR, modeRead: os.O_RDONLY, modeCreate: os.O_RDWR | os.O_CREATE | os.O_EXCL}[mode]
-		if f, err = os.OpenFile(name, flag, perm); err != nil {
+		if f, err = vfs.OpenRegular(name, flag, perm); err != nil {
 			return nil, err
 		}
 		if err := prepare(f, mode); err != nil {
@@ -161,25 +165,45 @@ func openError(path string, err error) error {
 	return pathError("open", path, err)
 }
 
-// measure returns the length of the file and the bytes of pages in use.
-func (h *handle) measure() (size, inUse int64, err error) {
+// sizes are what a file takes, in bytes.
+type sizes struct {
+	file, inUse int64
+	blocks      int64 // that the file system has given it
+	pages       int64 // up to the last one that was ever used
+}
+
+// measure is called after each commit.
+func (h *handle) measure() (z sizes, err error) {
+	if z.file, z.blocks, err = h.stat(); err != nil {
+		return z, err
+	}
+	tx, err := h.db.Begin(false)
+	if err != nil {
+		return z, err
+	}
+	// The page past the high-water mark belongs to no transaction; pages freed by
+	// the last one are free for the next.
+	z.pages = tx.Size()
+	h.reads.committed(uint64(tx.ID()))
+	if err := tx.Rollback(); err != nil {
+		return z, err
+	}
+	stats := h.db.Stats()
+	z.inUse = z.pages - int64(stats.FreePageN+stats.PendingPageN)*int64(h.db.Info().PageSize)
+	return z, nil
+}
+
+// stat returns the length of the file, and the bytes of the blocks it has.
+func (h *handle) stat() (size, blocks int64, err error) {
+	const blockSize = 512 // whatever the file system's is
 	info, err := h.file.Stat()
 	if err != nil {
 		return 0, 0, err
 	}
-	tx, err := h.db.Begin(false)
-	if err != nil {
-		return 0, 0, err
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return info.Size(), st.Blocks * blockSize, nil
 	}
-	// The page past the high-water mark belongs to no transaction; pages freed by
-	// the last one are free for the next.
-	inUse = tx.Size()
-	if err := tx.Rollback(); err != nil {
-		return 0, 0, err
-	}
-	stats := h.db.Stats()
-	inUse -= int64(stats.FreePageN+stats.PendingPageN) * int64(h.db.Info().PageSize)
-	return info.Size(), inUse, nil
+	return info.Size(), info.Size(), nil
 }
 
 // version returns the id of the newest transaction that readers see.
@@ -216,42 +240,6 @@ func (h *handle) release() {
 		h.closeErr = h.db.Close()
 	}
 	close(h.closed)
-}
-
-// read starts a read transaction on the current handle.
-func (t *Tree) read() (*bolt.Tx, *handle, error) {
-	t.current.RLock()
-	h := t.handle
-	if h == nil {
-		t.current.RUnlock()
-		return nil, nil, pathError("read", t.opts.Path, ErrClosed)
-	}
-	h.refs.Add(1)
-	t.current.RUnlock()
-	tx, err := h.db.Begin(false)
-	if err != nil {
-		h.release()
-		return nil, nil, pathError("read", t.opts.Path, err)
-	}
-	t.reads.Add(1)
-	return tx, h, nil
-}
-
-func (t *Tree) endRead(tx *bolt.Tx, h *handle) {
-	_ = tx.Rollback() // only fails for a transaction that has ended
-	t.reads.Add(-1)
-	h.release()
-}
-
-// inRead runs fn inside a read transaction and turns the panics of bbolt on a
-// damaged file, and faults of the mapping, into ErrDamaged.
-func (t *Tree) inRead(op string, fn func(tx *bolt.Tx) error) error {
-	tx, h, err := t.read()
-	if err != nil {
-		return err
-	}
-	defer t.endRead(tx, h)
-	return guard(op, t.opts.Path, func() error { return fn(tx) })
 }
 
 // guard runs fn, which calls nothing but bbolt and this package, and returns its

@@ -17,12 +17,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // differs between members with the same data. It returns the context's error
 // if that ends first.
 func (t *Tree) Hash(ctx context.Context) (sum uint32, err error) {
-	tx, h, err := t.read()
+	tx, err := t.read()
 	if err != nil {
 		return 0, err
 	}
-	defer t.endRead(tx, h)
-	defer h.readAhead(tx.Size())()
+	defer t.endRead(tx)
+	defer tx.handle.readAhead(tx.Size())()
 	err = guard("hash", t.opts.Path, func() error {
 		h := crc32.New(castagnoli)
 		n := 0

@@ -6,11 +6,11 @@ import "golang.org/x/sys/unix"
 // the kernel's cache, and come back one by one when they are read. It is for
 // the time after a walk over the whole file, which would otherwise leave all of it resident.
 func (t *Tree) LetGo() {
-	tx, h, err := t.read()
+	tx, err := t.read()
 	if err != nil {
 		return
 	}
-	defer t.endRead(tx, h)
+	defer t.endRead(tx)
 	// Only a hint: an error leaves the pages where they are.
-	_, _, _ = unix.Syscall(unix.SYS_MADVISE, h.db.Info().Data, uintptr(tx.Size()), unix.MADV_DONTNEED)
+	_, _, _ = unix.Syscall(unix.SYS_MADVISE, tx.handle.db.Info().Data, uintptr(tx.Size()), unix.MADV_DONTNEED)
 }

@@ -23,6 +23,10 @@ func TestFullDisk(t *testing.T) {
 			t.Skip("can not mount:", err)
 		}
 		fullDisk(t, filepath.Join(dir, "tree.db"))
+		for _, name := range []string{"tree.db", "tree.db.reserve0", "tree.db.reserve1", "tree.db.reserve2"} {
+			_ = os.Remove(filepath.Join(dir, name))
+		}
+		fullDiskWithHoles(t, filepath.Join(dir, "holes.db"))
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
@@ -93,4 +97,47 @@ func fullDisk(t *testing.T, path string) {
 	readContent(t, tr).equal(t, want)
 	noFindings(t, tr)
 	t.Logf("%d records on 8 MiB", len(want))
+	tr.Close()
+}
+
+// fullDiskWithHoles fills the file system after the tree has given back what was free. Writes into holes then
+// fail, and leave none of the space that they took before.
+func fullDiskWithHoles(t *testing.T, path string) {
+	tr := openTest(t, Options{Path: path})
+	tr.giving = eagerGiving
+	records := puts(2, 4000, 1000)
+	apply(t, tr, &Batch{Put: records})
+	b := &Batch{}
+	for _, r := range records[100:] {
+		b.Delete = append(b.Delete, DeadRecord{Rev: r.Rev})
+	}
+	apply(t, tr, b)
+	if given, err := giveAllBack(tr); given < 3<<20 || err != nil {
+		t.Fatalf("%d bytes were given back, %v", given, err)
+	}
+	free := func() int64 {
+		u, err := vfs.OS.Usage(filepath.Dir(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int64(u.Free)
+	}
+	const left = 512 << 10
+	writeFile(t, path+".other", make([]byte, free()-left))
+	want := readContent(t, tr)
+	for range 3 {
+		if err := tr.Apply(&Batch{Put: puts(10000, 2000, 1000)}); !vfs.IsNoSpace(err) {
+			t.Fatalf("writing into holes: %v, want no space", err)
+		}
+		if n := free(); n < left-64<<10 {
+			t.Errorf("%d bytes are free after a write that failed, %d were before", n, left)
+		}
+		readContent(t, tr).equal(t, want)
+		noFindings(t, tr)
+	}
+	if err := os.Remove(path + ".other"); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, tr, &Batch{Put: puts(10000, 2000, 1000)})
+	noFindings(t, tr)
 }

@@ -51,7 +51,8 @@ func Open(o Options) (*Tree, error) {
 			return nil, err
 		}
 	}
-	t := &Tree{opts: o, handle: h}
+	t := &Tree{opts: o, handle: h, giving: defaultGiving}
+	t.sizes.Store(new(sizes))
 	t.measure(h)
 	return t, nil
 }
@@ -73,6 +74,9 @@ func create(o Options) error {
 			}
 			return writeVersions(tx, new(bool))
 		})
+		if err == nil {
+			err = h.commitAgain()
+		}
 		h.release()
 		return errors.Join(err, h.closeErr)
 	})
@@ -130,6 +134,9 @@ func validate(h *handle, path string) error {
 		}
 		defer tx.Rollback()
 		if tx.Bucket(bucketKey) == nil || tx.Bucket(bucketMeta) == nil {
+			if !h.bothMetas() {
+				return damaged("open", path, "one of its two meta pages is, and the other one is from before anything was written")
+			}
 			return pathError("open", path, fmt.Errorf("%w: it has no bucket key or no bucket meta; is it another program's file?", ErrForeign))
 		}
 		if _, err := readMeta(tx); err != nil {

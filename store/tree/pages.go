@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -194,8 +193,8 @@ func inOrder(i int, key, before, to []byte) error {
 // branch checks a page of pages.
 func (w *pageWalk) branch(id uint64, b, from, to []byte, depth int, top bool) {
 	table, err := elements(b)
-	if err == nil && len(table) == 0 {
-		err = errors.New("it points at no page")
+	if err == nil && len(table) < 2*elementLen { // which bbolt merges, or puts in its parent's place
+		err = fmt.Errorf("it points at %d pages, where bbolt has two at least", len(table)/elementLen)
 	}
 	keys := make([][]byte, 0, len(table)/elementLen)
 	for i := 0; i < len(table)/elementLen && err == nil; i++ {

@@ -147,7 +147,8 @@ func TestBadPages(t *testing.T) {
 		"a circle":                {func(p pagesOf) { put(p.at(p.branch, pageHeaderLen+8), uint64(p.branch)) }, "by another one as well"},
 		"a page outside":          {func(p pagesOf) { put(p.at(p.branch, pageHeaderLen+8), 1<<40) }, "no such page"},
 		"a meta page":             {func(p pagesOf) { put(p.at(p.branch, pageHeaderLen+8), 1) }, "no such page"},
-		"a branch of nothing":     {func(p pagesOf) { clear(p.at(p.branch, 10)[:2]) }, "points at no page"},
+		"a branch of one page":    {func(p pagesOf) { copy(p.at(p.branch, 10)[:2], []byte{1, 0}) }, "points at 1 pages"},
+		"a branch of nothing":     {func(p pagesOf) { clear(p.at(p.branch, 10)[:2]) }, "points at 0 pages"},
 		"a branch's key":          {func(p pagesOf) { k := firstKey(p, p.branch, 1); k[len(k)-1]-- }, "out of order"},
 		"an empty leaf":           {func(p pagesOf) { clear(p.at(p.leaf, 10)[:2]) }, "is empty"},
 		"another page":            {func(p pagesOf) { put(p.at(p.leaf, 0), 99) }, "it is page 99"},
@@ -205,16 +206,20 @@ func TestDeepPages(t *testing.T) {
 	p := makePages(t)
 	size := uint64(len(p.file)) / smallPage
 	const depth = 3000
-	key := []byte("key-000")
 	for i := range uint64(depth) {
+		// The second one bounds the first one's page, and is not looked at before that.
+		keys := []string{"key-000", fmt.Sprintf("key-000-%04d", depth-i)}
 		page := make([]byte, smallPage)
 		binary.NativeEndian.PutUint64(page, size+i)
-		page[8], page[10] = flagBranch, 1
-		e := page[pageHeaderLen:]
-		binary.NativeEndian.PutUint32(e, elementLen)
-		binary.NativeEndian.PutUint32(e[4:], uint32(len(key)))
-		binary.NativeEndian.PutUint64(e[8:], size+i+1)
-		copy(e[elementLen:], key)
+		page[8], page[10] = flagBranch, byte(len(keys))
+		at := pageHeaderLen + len(keys)*elementLen
+		for k, key := range keys {
+			e := page[pageHeaderLen+k*elementLen:]
+			binary.NativeEndian.PutUint32(e, uint32(at-pageHeaderLen-k*elementLen))
+			binary.NativeEndian.PutUint32(e[4:], uint32(len(key)))
+			binary.NativeEndian.PutUint64(e[8:], size+i+1)
+			at += copy(page[at:], key)
+		}
 		p.file = append(p.file, page...)
 	}
 	binary.NativeEndian.PutUint64(p.at(p.branch, pageHeaderLen+8), size)

@@ -1,6 +1,9 @@
 package tree
 
-import "os"
+import (
+	"encoding/binary"
+	"os"
+)
 
 const (
 	readAheadChunk = 1 << 20
@@ -34,10 +37,26 @@ func readAhead(f *os.File, size int64) (stop func()) {
 			if _, err := f.ReadAt(buf, off); err != nil {
 				return // who walks the pages meets it too
 			}
+			if !looksEmpty(buf) {
+				continue
+			}
+			if data, ok := nextData(f, off); ok && data > off {
+				off += (data-off)/readAheadChunk*readAheadChunk - readAheadChunk
+			}
 		}
 	}()
 	return func() {
 		close(quit)
 		<-ended
 	}
+}
+
+// looksEmpty tells whether no page begins in b: each begins with its number.
+func looksEmpty(b []byte) bool {
+	for ; len(b) > 0; b = b[minPageSize:] {
+		if binary.NativeEndian.Uint64(b) != 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -143,8 +143,13 @@ func decodeAlarm(k []byte) (a AlarmRecord, err error) {
 			a.Type = int32(n)
 		}
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return a, fmt.Errorf("alarm %x: %w", k, err)
+	case a.Type < 1:
+		return a, fmt.Errorf("alarm %x is of no type", k)
+	case !bytes.Equal(k, a.key()): // it could not be found again by what it says
+		return a, fmt.Errorf("alarm %x has another form than %x", k, a.key())
 	}
 	return a, nil
 }

@@ -3,26 +3,23 @@ package tree
 import (
 	"io"
 	"sync"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // Snapshot is the file at one point in time. Writes go on while it is open, but
 // pages that it holds are not reused.
 type Snapshot struct {
-	tree   *Tree
-	handle *handle
-	tx     *bolt.Tx
-	once   sync.Once
+	tree *Tree
+	tx   readTx
+	once sync.Once
 }
 
 // Snapshot opens a consistent image of the file. Close it.
 func (t *Tree) Snapshot() (*Snapshot, error) {
-	tx, h, err := t.read()
+	tx, err := t.read()
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{tree: t, handle: h, tx: tx}, nil
+	return &Snapshot{tree: t, tx: tx}, nil
 }
 
 // Size returns the number of bytes that WriteTo writes, a multiple of 512 (SNP-4).
@@ -39,6 +36,6 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 
 // Close ends the snapshot. It may be called more than once, but not during WriteTo.
 func (s *Snapshot) Close() error {
-	s.once.Do(func() { s.tree.endRead(s.tx, s.handle) })
+	s.once.Do(func() { s.tree.endRead(s.tx) })
 	return nil
 }

@@ -2,7 +2,7 @@
 // has etcd's own schema, so that the file is also its own way out: etcd's
 // tools read it as it is.
 //
-// One goroutine at a time writes (Apply, Defragment); any goroutine reads.
+// One goroutine at a time writes (Apply, Defragment, GiveBack); any goroutine reads.
 // Reads never wait for a write. See DESIGN.md.
 package tree
 
@@ -34,7 +34,7 @@ type Options struct {
 	// ReadOnly opens the file for reading only, shared with other readers. The
 	// file must exist.
 	ReadOnly bool
-	// ObserveCommit, if set, gets the duration of each commit of Apply.
+	// ObserveCommit, if set, gets the duration of each commit of Apply and GiveBack.
 	ObserveCommit func(time.Duration)
 }
 
@@ -69,21 +69,33 @@ type Tree struct {
 	current sync.RWMutex
 	handle  *handle // nil when closed
 
-	reads atomic.Int64
-	size  atomic.Int64
-	inUse atomic.Int64
+	reads   atomic.Int64
+	sizes   atomic.Pointer[sizes]
+	noHoles bool // the file system can not make them; guarded by write
+	giving  giveRule
 }
 
 // Path returns the file's name.
 func (t *Tree) Path() string { return t.opts.Path }
 
 // Size returns the length of the file in bytes, free pages included.
-func (t *Tree) Size() int64 { return t.size.Load() }
+func (t *Tree) Size() int64 { return t.sizes.Load().file }
 
 // InUse returns the bytes of the pages that hold data: free pages, and the room
 // that the file was grown by in advance, are not counted. It lags behind a
 // running Apply.
-func (t *Tree) InUse() int64 { return t.inUse.Load() }
+func (t *Tree) InUse() int64 { return t.sizes.Load().inUse }
+
+// Allocated returns the bytes of disk space that the file takes, as the file system tells: less than
+// Size where free pages were given back, or where the file system compresses. It lags as InUse does.
+func (t *Tree) Allocated() int64 { return t.sizes.Load().blocks }
+
+// Holes returns about how many bytes of the file's pages have no disk space, so that writing
+// them takes some. It is too much, never too little, where the file system compresses.
+func (t *Tree) Holes() int64 {
+	z := t.sizes.Load()
+	return max(0, z.pages-z.blocks)
+}
 
 // OpenReads returns the number of open read transactions: views, snapshots, and scans
 // of the tree's own.
@@ -128,11 +140,10 @@ func (t *Tree) fail(err error) error {
 
 // measure notes the sizes after a change of the file.
 func (t *Tree) measure(h *handle) {
-	size, inUse, err := h.measure()
+	z, err := h.measure()
 	if err != nil {
 		t.opts.Logger.Warn("the size of the tree is not known", "path", t.opts.Path, "error", err)
 		return
 	}
-	t.size.Store(size)
-	t.inUse.Store(inUse)
+	t.sizes.Store(&z)
 }

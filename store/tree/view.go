@@ -1,19 +1,14 @@
 package tree
 
-import (
-	"runtime/debug"
-
-	bolt "go.etcd.io/bbolt"
-)
+import "runtime/debug"
 
 // View is a read transaction: it sees the tree as it was when it was opened. It
 // is used by one goroutine and must be closed soon, because pages that it sees
 // can not be reused.
 type View struct {
-	tree   *Tree
-	handle *handle
-	tx     *bolt.Tx
-	err    error
+	tree *Tree
+	tx   readTx
+	err  error
 
 	lookup  lookup
 	noPages bool // the bucket lives inside its parent's page
@@ -24,11 +19,11 @@ type View struct {
 // empty and Err tells why.
 func (t *Tree) View() *View {
 	v := &View{tree: t}
-	if v.tx, v.handle, v.err = t.read(); v.err != nil {
+	if v.tx, v.err = t.read(); v.err != nil {
 		return v
 	}
 	v.err = guard("read", t.opts.Path, func() error {
-		lookup, ok := newLookup(v.handle, v.tx)
+		lookup, ok := newLookup(v.tx.handle, v.tx.Tx)
 		v.lookup, v.noPages = lookup, !ok
 		return nil
 	})
@@ -41,10 +36,10 @@ func (v *View) Err() error { return v.err }
 
 // Close ends the transaction. What Get returned is not valid any more.
 func (v *View) Close() {
-	if v.tx == nil {
+	if v.tx.Tx == nil {
 		return
 	}
-	v.tree.endRead(v.tx, v.handle)
+	v.tree.endRead(v.tx)
 	*v = View{err: pathError("read", v.tree.opts.Path, ErrClosed)}
 }
 
@@ -101,7 +96,7 @@ func (v *View) Scan(from Revision, each func(rev Revision, tombstone bool, value
 		return v.err
 	}
 	if from == (Revision{}) {
-		defer v.handle.readAhead(v.tx.Size())()
+		defer v.tx.handle.readAhead(v.tx.Size())()
 	}
 	old := debug.SetPanicOnFault(true)
 	inEach := false

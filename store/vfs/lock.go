@@ -41,29 +41,12 @@ const (
 
 // Lock takes the directory for this process until the result is closed, or the
 // process ends. It fails with an error matching ErrLocked if the directory is
-// taken, also by this process itself. The lock file stays: removing it would
-// let two processes lock two files of one name.
+// taken, also by this process itself. The lock file stays; who holds the lock may
+// remove it.
 func Lock(dir string) (io.Closer, error) {
-	name := filepath.Join(dir, LockName)
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := lockFile(dir, filepath.Join(dir, LockName))
 	if err != nil {
 		return nil, err
-	}
-	// Locked holds the lock for an instant, hence more than one try.
-	for try := 1; ; try++ {
-		err = flock(f, unix.LOCK_EX)
-		if err == nil {
-			break
-		}
-		if err != unix.EWOULDBLOCK {
-			f.Close()
-			return nil, &fs.PathError{Op: "flock", Path: name, Err: err}
-		}
-		if try == lockTries {
-			defer f.Close()
-			return nil, &LockedError{Dir: dir, Holder: holder(f)}
-		}
-		time.Sleep(lockPause)
 	}
 	text := fmt.Sprintf("pid %d, since %s, command: %s\n", os.Getpid(),
 		time.Now().UTC().Format(time.RFC3339), strings.Join(os.Args, " "))
@@ -79,10 +62,51 @@ func Lock(dir string) (io.Closer, error) {
 	return &dirLock{f}, nil
 }
 
+// lockFile opens and locks the file of that name.
+func lockFile(dir, name string) (*os.File, error) {
+	// Locked holds the lock for an instant, hence more than one try.
+	for try := 1; ; try++ {
+		f, err := OpenRegular(name, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		err = flock(f, unix.LOCK_EX)
+		if err == nil {
+			var named bool
+			if named, err = isNamed(f, name); named {
+				return f, nil
+			}
+		} else if err != unix.EWOULDBLOCK {
+			err = &fs.PathError{Op: "flock", Path: name, Err: err}
+		} else if err = nil; try == lockTries {
+			err = &LockedError{Dir: dir, Holder: holder(f)}
+		}
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		time.Sleep(lockPause)
+	}
+}
+
+// isNamed tells whether the name still leads to the file. If the one who held its lock has removed
+// it, others lock another file.
+func isNamed(f *os.File, name string) (bool, error) {
+	mine, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	now, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(mine, now), err
+}
+
 // Locked tells whether a process, perhaps this one, holds the lock of the
 // directory, and which. It changes nothing and needs only the right to read.
 func Locked(dir string) (who string, locked bool) {
-	f, err := os.Open(filepath.Join(dir, LockName))
+	f, err := OpenRegular(filepath.Join(dir, LockName), os.O_RDONLY, 0)
 	if err != nil {
 		return "", false
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -76,6 +77,20 @@ func (osFS) Usage(dir string) (Usage, error) {
 
 func (osFS) Commit(_ string, commit func() error) error { return commit() }
 
+func (osFS) PunchHole(name string, f *os.File, off, size int64) error {
+	err := ignoreEINTR(func() error {
+		return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size)
+	})
+	runtime.KeepAlive(f)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		err = ErrNoHoles
+	}
+	if err != nil {
+		return &fs.PathError{Op: "fallocate", Path: name, Err: err}
+	}
+	return nil
+}
+
 // osFile is an *os.File with the calls that package os lacks.
 type osFile struct {
 	*os.File
@@ -83,7 +98,7 @@ type osFile struct {
 }
 
 func openFile(name string, flag int) (File, error) {
-	f, err := os.OpenFile(name, flag, 0o600)
+	f, err := OpenRegular(name, flag, 0o600)
 	if err != nil {
 		return nil, err
 	}

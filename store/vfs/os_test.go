@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,6 +82,38 @@ func TestOSPreallocate(t *testing.T) {
 	n, err := f.Size()
 	if err != nil || n != 0 && n != 1<<20 || n != 0 && !Preallocates(usage.Type) {
 		t.Errorf("on %s: size %d, %v", usage.Type, n, err)
+	}
+}
+
+func TestOSPunchHole(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	content := bytes.Repeat([]byte{'x'}, 1<<20)
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	err = OS.PunchHole(name, f, 256<<10, 512<<10)
+	if errors.Is(err, ErrNoHoles) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(content[256<<10 : 768<<10])
+	if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("the file does not have zeros in the hole alone: %d bytes, %v", len(got), err)
+	}
+	r, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := OS.PunchHole(name, r, 0, 4096); err == nil || errors.Is(err, ErrNoHoles) || !strings.Contains(err.Error(), name) {
+		t.Errorf("in a file open for reading: %v", err)
 	}
 }
 

@@ -5,7 +5,14 @@
 // call. OS is the real thing.
 package vfs
 
-import "io"
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// ErrNoHoles is returned by FS.PunchHole where the file system can not make holes.
+var ErrNoHoles = errors.New("the file system can not make holes in files")
 
 // FS is what the store needs of a file system. Paths are absolute or relative
 // to the process's working directory. All methods are safe for concurrent use.
@@ -37,6 +44,10 @@ type FS interface {
 	// step: the real file system only calls commit; a simulating one can fail
 	// before it or keep what the file was.
 	Commit(name string, commit func() error) error
+	// PunchHole gives the blocks of size bytes at off back to the file system: they read as
+	// zeros, and the file keeps its length. f is the descriptor through which the file
+	// with that name is written past the seam. ErrNoHoles is returned where it can not be done.
+	PunchHole(name string, f *os.File, off, size int64) error
 }
 
 // File is an open file of an FS. ReadAt is safe for concurrent use; the

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -76,6 +77,8 @@ func (m memFS) Usage(string) (vfs.Usage, error) {
 }
 
 func (m memFS) Commit(_ string, commit func() error) error { return commit() }
+
+func (m memFS) PunchHole(string, *os.File, int64, int64) error { return vfs.ErrNoHoles }
 
 type memFile struct{ b []byte }
 

@@ -16,6 +16,7 @@ const (
 	Mkdir       Kind = "mkdir"
 	SyncDir     Kind = "syncdir"
 	Commit      Kind = "commit"
+	PunchHole   Kind = "punchhole"
 	Write       Kind = "write"
 	Truncate    Kind = "truncate"
 	Preallocate Kind = "preallocate"
@@ -45,8 +46,8 @@ type Op struct {
 	Kind    Kind
 	Path    string
 	NewPath string // of Rename
-	Off     int64  // of Read and Write; the new size for Truncate and Preallocate
-	Len     int64  // of Read and Write
+	Off     int64  // of Read, Write and PunchHole; the new size for Truncate and Preallocate
+	Len     int64  // of Read, Write and PunchHole
 }
 
 func (o Op) fail(err error) error {

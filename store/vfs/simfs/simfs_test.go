@@ -282,6 +282,40 @@ func TestCommitCrash(t *testing.T) {
 	}
 }
 
+func TestPunchHoleCrash(t *testing.T) {
+	s, root := newFS(t)
+	path := filepath.Join(root, "db")
+	before := bytes.Repeat([]byte{'a'}, 8*pageSize)
+	must(t, os.WriteFile(path, before, 0o600))
+	must(t, s.SyncDir(root))
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	must(t, err)
+	defer f.Close()
+	s.CrashAt(s.Ops() + 1)
+	if err := s.PunchHole(path, f, 3*pageSize, 3*pageSize); !errors.Is(err, ErrPowerCut) {
+		t.Fatal(err)
+	}
+	after := bytes.Clone(before)
+	clear(after[3*pageSize : 6*pageSize])
+	var kinds [3]bool
+	for got := range images(t, s, "db") {
+		if len(got) != len(before) {
+			t.Fatalf("%d bytes", len(got))
+		}
+		for i := range got {
+			if got[i] != before[i] && got[i] != after[i] {
+				t.Fatalf("byte %d is %q", i, got[i])
+			}
+		}
+		kinds[0] = kinds[0] || got == string(before)
+		kinds[1] = kinds[1] || got == string(after)
+		kinds[2] = kinds[2] || got != string(before) && got != string(after)
+	}
+	if kinds != [3]bool{true, true, true} {
+		t.Errorf("missing kinds of images: %v", kinds)
+	}
+}
+
 func TestImageIsDeterministic(t *testing.T) {
 	s, root := newFS(t)
 	for _, name := range []string{"a", "b", "c"} {
