@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"reflect"
 	"testing"
 
@@ -125,7 +124,7 @@ func FuzzDecodeFrame(f *testing.F) {
 		}
 		var second recorder
 		must(t, decodeFrame(again, &second))
-		if fmt.Sprint(got) != fmt.Sprint(second) {
+		if !reflect.DeepEqual(got, second) {
 			t.Fatalf("%v was encoded as %x and read as %v", got, again, second)
 		}
 	})
