@@ -99,15 +99,3 @@ func readMetaPage(file []byte, at uint64) (m metaPage, ok bool) {
 		pages: number.Uint64(b[40:]), transaction: number.Uint64(b[48:]),
 	}, true
 }
-
-// bothMetas tells whether both meta pages of the file are whole.
-func (h *handle) bothMetas() bool {
-	size := uint64(h.db.Info().PageSize)
-	file := make([]byte, 2*size)
-	if _, err := h.file.ReadAt(file, 0); err != nil {
-		return false
-	}
-	_, first := readMetaPage(file, 0)
-	_, second := readMetaPage(file, size)
-	return first && second
-}

@@ -18,11 +18,14 @@ func (t *Tree) DamagedMeta() (page int, ok bool, err error) {
 		return 0, false, err
 	}
 	defer t.endRead(tx)
-	h := tx.handle
+	return tx.handle.damagedMeta()
+}
+
+func (h *handle) damagedMeta() (page int, ok bool, err error) {
 	size := h.db.Info().PageSize
 	file := make([]byte, 2*size)
 	if _, err := h.file.ReadAt(file, 0); err != nil {
-		return 0, false, pathError("read the meta pages of", t.opts.Path, err)
+		return 0, false, pathError("read the meta pages of", h.file.Name(), err)
 	}
 	for page := range 2 {
 		at := page * size

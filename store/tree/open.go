@@ -134,7 +134,9 @@ func validate(h *handle, path string) error {
 		}
 		defer tx.Rollback()
 		if tx.Bucket(bucketKey) == nil || tx.Bucket(bucketMeta) == nil {
-			if !h.bothMetas() {
+			if _, bad, err := h.damagedMeta(); err != nil {
+				return err
+			} else if bad {
 				return damaged("open", path, "one of its two meta pages is, and the other one is from before anything was written")
 			}
 			return pathError("open", path, fmt.Errorf("%w: it has no bucket key or no bucket meta; is it another program's file?", ErrForeign))
