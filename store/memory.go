@@ -103,7 +103,7 @@ func (m *memory) undo() (key string, undone, before record) {
 
 // changesFrom returns the position of the first change with main ≥ rev.
 func (m *memory) changesFrom(rev int64) int {
-	return m.changes.search(func(c *change) bool { return c.main >= rev })
+	return m.changesFromRevision(Revision{Main: rev})
 }
 
 // changesFromRevision is changesFrom for a change inside a transaction.

@@ -54,3 +54,13 @@ func allocate(n int) (*[]byte, mem.BufferPool) {
 		return &b, nil
 	}
 }
+
+// whenFreed is the pool of one buffer: gRPC's way to say that it is free.
+type whenFreed func()
+
+func (whenFreed) Get(n int) *[]byte {
+	b := make([]byte, n)
+	return &b
+}
+
+func (f whenFreed) Put(*[]byte) { f() }

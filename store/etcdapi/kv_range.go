@@ -166,16 +166,6 @@ func (l *listing) around(items raw, done func()) raw {
 	return append(out, mem.NewBuffer(&end, whenFreed(done)))
 }
 
-// whenFreed is the pool of one buffer: gRPC's way to say that it is free.
-type whenFreed func()
-
-func (whenFreed) Get(n int) *[]byte {
-	b := make([]byte, n)
-	return &b
-}
-
-func (f whenFreed) Put(*[]byte) { f() }
-
 // encodeItems encodes the items that next puts into a buffer, in pieces, once the list
 // budget has room for their size.
 func (s *Server) encodeItems(ctx context.Context, size int64, keysOnly bool,
