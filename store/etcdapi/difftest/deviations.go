@@ -2,16 +2,13 @@ package difftest
 
 import (
 	"slices"
-	"strings"
 )
 
 // Deviation is a difference that tarn makes on purpose. A listed step must
 // differ from etcd in just the named way; one that does not differ any more, or
 // differs in another way, fails. So the list stays true.
 type Deviation struct {
-	// Step is the full test name, as go test prints it. "TestX/case/*" stands
-	// for a whole case about something that tarn leaves out: any of its steps
-	// may differ and at least one must.
+	// Step is the full test name, as go test prints it.
 	Step string
 	// Tarn has the lines of tarn's answer that etcd's does not have, all of
 	// them. more at the end stands for further ones.
@@ -78,19 +75,14 @@ var deviations = []Deviation{
 	{"TestElection/without_lease/V-21_resign", []string{"leases: 2"}, "resigning grants no lease: nothing would use it (V-21)"},
 }
 
-// deviationFor returns the entry of a step or else that of its case.
-func deviationFor(step string) (d Deviation, whole, ok bool) {
+// deviationFor returns the entry of a step.
+func deviationFor(step string) (d Deviation, ok bool) {
 	for _, d := range deviations {
 		if d.Step == step {
-			return d, false, true
+			return d, true
 		}
 	}
-	for _, d := range deviations {
-		if prefix, is := strings.CutSuffix(d.Step, "*"); is && strings.HasPrefix(step, prefix) {
-			return d, true, true
-		}
-	}
-	return Deviation{}, false, false
+	return Deviation{}, false
 }
 
 // matches reports whether the difference between the answers is the listed one.
