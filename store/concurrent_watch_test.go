@@ -95,6 +95,7 @@ func (f *follower) sent() {
 func (f *follower) message(m *WatchMessage) {
 	switch m.Kind {
 	case WatchEvents:
+		m.Events, m.Framed = m.List(), nil
 		if last := m.Events[len(m.Events)-1].Revision(); m.Revision < last {
 			f.c.t.Errorf("header has revision %d, the last event %d", m.Revision, last)
 		}

@@ -240,7 +240,7 @@ func (c *fuzzClient) wantEnd(m protoreflect.MethodDescriptor, err error) {
 	switch st.Code() {
 	case codes.Unknown:
 		// etcd has no better code for some.
-		if from, _, _ := strings.Cut(st.Message(), ": "); !slices.Contains([]string{"etcdserver", "auth", "election", "lock", `"leader" field must be provided`}, from) {
+		if from, _, _ := strings.Cut(st.Message(), ": "); !slices.Contains([]string{"etcdserver", "auth", "election", "lock", "mutex", `"leader" field must be provided`}, from) {
 			c.t.Errorf("%s: %v", m.Name(), err)
 		}
 	case codes.Internal, codes.DeadlineExceeded, codes.Unavailable:
