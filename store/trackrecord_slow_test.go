@@ -90,8 +90,9 @@ func TestEtcd22264CatchUpReadsNoMoreThanItSends(t *testing.T) {
 	x.span = x.WatchRequest.span()
 	t.Run("message", func(t *testing.T) {
 		without(s.mem.changesFrom(first+catchUpRevisions), func() {
-			c, err := s.readChanges(x, first, last)
+			c, _, err := s.readChanges(x, first, last)
 			must(t, err)
+			defer c.release()
 			if c.events != catchUpRevisions || c.next != first+catchUpRevisions {
 				t.Errorf("%d events, next %d, want those from %d", c.events, c.next, first)
 			}

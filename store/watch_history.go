@@ -1,8 +1,6 @@
 package store
 
 import (
-	"sync"
-
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tarn-kv/tarn/store/tree"
@@ -47,49 +45,29 @@ func (p *pastEvent) encodedSize() int {
 	return n
 }
 
-const (
-	// pooledFrom is the size of a message's events from which on their memory is used again.
-	pooledFrom = 64 << 10
-	// pooledSize is that memory: a message with all it can have, but for a last revision
-	// that is large.
-	pooledSize = catchUpBytes + 64<<10
-)
-
-// framedBuffers has memory for messages from the history. Without it those who catch up
-// make garbage as fast as they read, and the heap grows by its own size.
-var framedBuffers = sync.Pool{New: func() any {
-	b := make([]byte, pooledSize)
-	return &b
-}}
-
 // Release gives the memory of Framed back. It may be called once, when nobody reads it any more.
 func (m *WatchMessage) Release() {
-	if m.pooled != nil {
-		framedBuffers.Put(m.pooled)
-		m.pooled, m.Framed = nil, nil
+	if m.chunk != nil {
+		m.chunk.release()
+		m.chunk, m.Framed = nil, nil
 	}
 }
 
-// encodePast encodes events in one piece of memory, as a response has them; pooled is not
-// nil if it is one that can be used again. Their records must be pinned.
-func (s *Store) encodePast(past []pastEvent) (framed []byte, pooled *[]byte, err error) {
+// encodePast encodes events in one piece of memory, as a response has them, for a stretch of
+// history. Their records must be pinned.
+func (s *Store) encodePast(past []pastEvent, c *historyChunk) error {
 	size := 0
 	for i := range past {
 		size += recordSize(watchEvents, past[i].encodedSize())
 	}
-	if size >= pooledFrom && size <= pooledSize {
-		pooled = framedBuffers.Get().(*[]byte)
-		framed = (*pooled)[:size]
-	} else {
-		framed = make([]byte, size)
-	}
-	f := newFiller(framed)
+	c.framed = c.buffer(size)
+	f := newFiller(c.framed)
 	defer f.free()
-	end := framed[:0]
+	end := c.framed[:0]
 	for i := range past {
 		end = past[i].append(f, end)
 	}
-	return framed, pooled, f.fill(s)
+	return f.fill(s)
 }
 
 // append appends all of the event but its records, for which it notes the places.

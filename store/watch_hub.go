@@ -17,6 +17,7 @@ type hub struct {
 	ranges  ranges
 	streams map[*WatchStream]struct{}
 	closed  bool
+	history history // for those that are behind; it has a lock of its own
 
 	progress      *time.Timer // set while a watcher wants unasked progress
 	wantsProgress int
@@ -36,6 +37,9 @@ type watcher struct {
 
 	group *group // while synced
 	pos   int
+
+	lane *lane // while behind; guarded by history.mu, as took
+	took int64 // beginning of the chunk that it has taken last
 }
 
 func (h *hub) init(s *Store) {

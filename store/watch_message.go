@@ -50,6 +50,6 @@ type WatchMessage struct {
 	// set, behind a tag and its length.
 	Framed []byte
 
-	pooled *[]byte // the memory of Framed, if it can be used again
-	cost   int     // bytes that it takes up in the queue
+	chunk *historyChunk // whose memory Framed is
+	cost  int           // bytes that it takes up in the queue
 }

@@ -156,6 +156,7 @@ func (w *WatchStream) remove(x *watcher) {
 		x.synced = false
 	} else {
 		w.behind = slices.DeleteFunc(w.behind, func(o *watcher) bool { return o == x })
+		w.hub.history.leave(x)
 	}
 	if x.Progress {
 		w.hub.progressWanted(-1)

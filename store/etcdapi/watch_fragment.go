@@ -39,8 +39,12 @@ func (w *watchStream) sendFragments(h watchHead, m store.WatchMessage) error {
 }
 
 // sendFramedFragments is sendFragments for events that are encoded already.
-func (w *watchStream) sendFramedFragments(h watchHead, framed []byte) error {
+func (w *watchStream) sendFramedFragments(h watchHead, m store.WatchMessage) error {
 	size, limit := w.fragmentSizes(&h)
+	framed := m.Framed
+	if size+len(framed) < limit {
+		return w.grpc.SendMsg(h.around(framed, m.Release))
+	}
 	for len(framed) > 0 {
 		n := framedFragment(framed, size, limit)
 		h.fragment = n < len(framed)

@@ -119,7 +119,7 @@ func (w *watchStream) encodeAndSend(m store.WatchMessage) error {
 	parts := w.wantsFragments(m.ID)
 	switch {
 	case m.Framed != nil && parts:
-		return w.sendFramedFragments(h, m.Framed)
+		return w.sendFramedFragments(h, m)
 	case m.Framed != nil:
 		return w.grpc.SendMsg(h.around(m.Framed, m.Release))
 	case parts && len(m.Events) > 1:
