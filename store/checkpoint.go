@@ -106,14 +106,14 @@ func (s *Store) Checkpoint(ctx context.Context) error {
 	return s.checkpointLocked()
 }
 
-func (s *Store) checkpointLocked() error { return s.commitTree(nil, -1) }
+func (s *Store) checkpointLocked() error { return s.commitTree(nil, -1, false) }
 
 // commitTree moves what is published into the tree and removes records that a compaction
 // has taken from memory, in one transaction. Apart they would leave, for a
 // moment, a tree that has lost records and does not say yet that it is compacted, or has a
 // key's old record and its new one, but not those between. finished is a compaction that this
-// ends, or -1. ckpt.mu is held.
-func (s *Store) commitTree(dead []tree.DeadRecord, finished int64) error {
+// ends, or -1; more is set if another step of it follows. ckpt.mu is held.
+func (s *Store) commitTree(dead []tree.DeadRecord, finished int64, more bool) error {
 	c := &s.ckpt
 	rev, seq, controls := c.take()
 	dead = append(s.compact.lost, dead...)
@@ -122,7 +122,7 @@ func (s *Store) commitTree(dead []tree.DeadRecord, finished int64) error {
 	}
 	start := time.Now()
 	slices.SortFunc(dead, func(x, y tree.DeadRecord) int { return x.Rev.Compare(y.Rev) })
-	b := &tree.Batch{Put: s.tailRecords(rev), Delete: dead, Seq: &seq}
+	b := &tree.Batch{Put: s.tailRecords(rev), Delete: dead, More: more, Seq: &seq}
 	if err := s.roomFor(b); err != nil {
 		c.putBack(s, controls)
 		s.compact.lost = dead

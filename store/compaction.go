@@ -14,7 +14,7 @@ const (
 	// pruneStep is the number of changes looked at under one lock.
 	pruneStep = 512
 	// removeStep is the number of records that one commit removes from the tree.
-	removeStep = 8192
+	removeStep = 4096
 	// removeRetry is the pause after a removal for which there was no space.
 	removeRetry = 10 * time.Second
 )
@@ -182,6 +182,7 @@ func (s *Store) removeBelow(rev int64) (done bool, err error) {
 	s.mem.floor = max(s.mem.floor, floor)
 	s.mem.mu.Unlock()
 	var dead []record
+	pace := s.newPace()
 	for at, more := 0, true; more; {
 		dead, at, more = s.pruneStep(floor, at, dead)
 		if len(dead) >= removeStep || !more {
@@ -190,11 +191,11 @@ func (s *Store) removeBelow(rev int64) (done bool, err error) {
 			if !more && floor == rev {
 				finished = rev
 			}
-			if err := s.removeFromTree(dead, finished); err != nil {
+			if err := s.removeFromTree(dead, finished, more); err != nil {
 				return false, err
 			}
 			dead = dead[:0]
-			s.yieldTree()
+			pace.step(s)
 		}
 	}
 	atomic.AddUint64(&s.count.CompactedRecords, uint64(removed))
@@ -233,22 +234,16 @@ func (s *Store) pruneStep(floor int64, at int, dead []record) ([]record, int, bo
 }
 
 // removeFromTree removes the records that have reached the tree; the others
-// will never be written. ckpt.mu is held.
-func (s *Store) removeFromTree(dead []record, finished int64) error {
+// will never be written. more is set if another step follows. ckpt.mu is held.
+func (s *Store) removeFromTree(dead []record, finished int64, more bool) error {
 	var stored []tree.DeadRecord
 	for i := range dead {
 		if dead[i].main <= s.ckpt.treeRev {
 			stored = append(stored, tree.DeadRecord{Rev: dead[i].rev(), Tombstone: dead[i].tombstone()})
 		}
 	}
-	if err := s.commitTree(stored, finished); err != nil {
+	if err := s.commitTree(stored, finished, more); err != nil {
 		return fmt.Errorf("remove %d records from the tree: %w", len(stored), err)
 	}
 	return nil
-}
-
-// yieldTree lets a waiting checkpoint go first. ckpt.mu is held.
-func (s *Store) yieldTree() {
-	s.ckpt.mu.Unlock()
-	s.ckpt.mu.Lock()
 }

@@ -16,7 +16,8 @@ func (s *Store) giveBack() {
 	s.ckpt.mu.Lock()
 	defer s.ckpt.mu.Unlock()
 	s.ckpt.owesSpace = false
-	for from := int64(0); s.stopped() == nil; s.yieldTree() {
+	pace := s.newPace()
+	for from := int64(0); s.stopped() == nil; pace.step(s) {
 		given, next, err := s.tree.GiveBack(from)
 		sum += given
 		atomic.AddUint64(&s.count.BytesGivenBack, uint64(given))

@@ -2,7 +2,6 @@ package store
 
 import "sync/atomic"
 
-
 const (
 	// catchUpRevisions is the number of revisions in one message at most (etcd's).
 	catchUpRevisions = 1000

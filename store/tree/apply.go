@@ -31,6 +31,8 @@ func (t *Tree) Apply(b *Batch) error {
 }
 
 func (t *Tree) applyTo(h *handle, b *Batch) error {
+	h.db.NoFreelistSync = b.More
+	defer func() { h.db.NoFreelistSync = false }()
 	return t.update(h, func(tx *bolt.Tx) (bool, error) {
 		a := applier{tx: tx}
 		err := a.run(b)

@@ -18,6 +18,9 @@ type DeadRecord struct {
 type Batch struct {
 	Put    []Record     // ascending
 	Delete []DeadRecord // ascending; absent ones are passed over
+	// More leaves the list of free pages, which can be most of what a commit writes, to the next
+	// Apply, which should follow soon. A file without it is whole, but takes longer to open.
+	More bool
 
 	LeasePut    []LeaseRecord
 	LeaseDelete []int64
