@@ -30,8 +30,9 @@ type processors struct {
 const (
 	// meeting requests, at the same time, use all processors.
 	meeting = 3
-	// stretch is the number of requests whose duration tells how busy the server is.
-	stretch = 64
+	// stretch is the number of requests whose duration tells how busy the server is. It is
+	// short, so that an idle cluster, with 3 requests a second, is known in some seconds.
+	stretch = 16
 	// busy and quiet are durations of a stretch: 100 and 16 requests a second.
 	busy  = stretch * time.Second / 100
 	quiet = stretch * time.Second / 16

@@ -42,6 +42,10 @@ func TestProcessors(t *testing.T) {
 			t.Fatalf("%s: %d processors are used, want %d", step.name, used, step.want)
 		}
 	}
+	p.widen()
+	if requests(3*6, time.Second/3); used != 1 {
+		t.Errorf("6 s of an idle cluster after a burst: %d processors are used", used)
+	}
 	var none *processors
 	none.begin(5)
 	none.widen()
