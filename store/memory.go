@@ -135,15 +135,29 @@ func (m *memory) manyChanges(from, to int64) (hull span, many bool) {
 
 // tailValue returns the value of a record that is in the tail.
 func (m *memory) tailValue(main int64, sub int32) ([]byte, bool) {
+	at := -1
+	return m.tailValueNear(&at, main, sub)
+}
+
+// tailValueNear is tailValue for one who reads in the order of revisions: the record after the one
+// at *at is looked at first. It sets *at to the place of the record if there is one.
+func (m *memory) tailValueNear(at *int, main int64, sub int32) ([]byte, bool) {
 	n := m.tail.len()
 	if n == 0 || main < m.tail.at(0).main {
 		return nil, false
+	}
+	if i := *at + 1; 0 < i && i < n {
+		if t := m.tail.at(i); t.main == main && t.sub == sub {
+			*at = i
+			return t.value, true
+		}
 	}
 	i := m.tail.search(func(t *tailRecord) bool { return t.main > main || t.main == main && t.sub >= sub })
 	if i == n {
 		return nil, false
 	}
 	if t := m.tail.at(i); t.main == main && t.sub == sub {
+		*at = i
 		return t.value, true
 	}
 	return nil, false

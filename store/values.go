@@ -73,8 +73,17 @@ func AppendKeysOnly(dst []byte, items []Item, num protowire.Number) []byte {
 	for i := range items {
 		it := &items[i]
 		dst = protowire.AppendTag(dst, num, protowire.BytesType)
-		dst = protowire.AppendVarint(dst, uint64(tree.KVSize(len(it.Key), it.Create, it.Rev.Main, it.Version, 0, it.Lease)))
+		dst = append(dst, 0)
+		start := len(dst)
 		dst = tree.AppendKV(dst, []byte(it.Key), it.Create, it.Rev.Main, it.Version, nil, it.Lease)
+		if n := len(dst) - start; n < 0x80 {
+			dst[start-1] = byte(n)
+		} else { // the length takes more than the byte that was left for it
+			more := protowire.SizeVarint(uint64(n)) - 1
+			dst = slices.Grow(dst, more)[:len(dst)+more]
+			copy(dst[start+more:], dst[start:start+n])
+			protowire.AppendVarint(dst[:start-1], uint64(n))
+		}
 	}
 	return dst
 }

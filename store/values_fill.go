@@ -95,9 +95,10 @@ func (f *filler) fromTail(m *memory) (missing []uint64) {
 	for len(newer) > 0 {
 		step := newer[:min(perLock, len(newer))]
 		m.mu.RLock()
+		at := -1
 		for _, key := range step {
 			p := &f.places[f.order.position(key)]
-			if v, ok := m.tailValue(p.main, p.sub); ok {
+			if v, ok := m.tailValueNear(&at, p.main, p.sub); ok {
 				copy(f.value(p), v)
 			} else { // a checkpoint has moved it to the tree since
 				missing = append(missing, key)

@@ -2,9 +2,13 @@ package etcdapi
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"sync"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 )
 
 // grant is the part of the list budget that one response holds. It shrinks as
@@ -20,16 +24,34 @@ type grant struct {
 }
 
 // reserve waits until a response of n bytes may be built. A small one gets nil
-// at once.
+// at once, one that gRPC could not send the error that it would give, before the memory is spent.
 func (s *Server) reserve(ctx context.Context, n int64) (*grant, error) {
-	if n < smallRead {
+	switch {
+	case n < smallRead:
 		return nil, nil
+	case n > mostToSend:
+		return nil, status.Error(codes.ResourceExhausted,
+			fmt.Sprintf("trying to send message larger than max (%d vs. %d)", n, math.MaxInt32))
 	}
 	held, err := s.budget.acquire(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	return &grant{budget: s.budget, held: held, left: n}, nil
+}
+
+// mostToSend is how many bytes a response may have without what is around its items.
+const mostToSend = math.MaxInt32 - tailRoom
+
+// tryReserve is reserve without waiting: ok is false if there is something to wait for, or to refuse.
+func (s *Server) tryReserve(n int64) (g *grant, ok bool) {
+	if n < smallRead {
+		return nil, true
+	}
+	if n > mostToSend || !s.budget.tryAcquire(n) {
+		return nil, false
+	}
+	return &grant{budget: s.budget, held: n, left: n}, true
 }
 
 // settle says how many bytes the response has now that it is built; 0 if it

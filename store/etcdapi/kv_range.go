@@ -2,14 +2,11 @@ package etcdapi
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/status"
 
 	"github.com/tarn-kv/tarn/store"
 )
@@ -65,9 +62,7 @@ type listing struct {
 	count    int64
 }
 
-// list answers a range in key order. It looks at the items once if they are few;
-// else once to learn the size, for the list budget, and again to read them, so
-// that the items of a large list are never in memory all at once.
+// list answers a range in key order.
 func (s *Server) list(ctx context.Context, req *pb.RangeRequest) (raw, error) {
 	r, err := s.openReader(ctx, req)
 	if err != nil {
@@ -85,30 +80,26 @@ func (s *Server) list(ctx context.Context, req *pb.RangeRequest) (raw, error) {
 	n := int(min(want, scanItems))
 	items := r.Scan(keys).Next((*buf)[:0], n, math.MaxInt)
 	defer putItems(&scanBuffers, buf, len(items))
-	size := int64(itemsSize(items, rangeKvs, l.keysOnly))
-	if int64(len(items)) == want && size < smallRead {
-		return l.encode(s.store, items, int(size))
+	if int64(len(items)) < want {
+		return s.listLarge(ctx, r, keys, want, l, func(ctx context.Context) (raw, error) {
+			return s.encodeRange(ctx, r, keys, want, l.keysOnly)
+		})
 	}
-	return s.listLarge(ctx, r, keys, want, l)
+	size := itemsSize(items, rangeKvs, l.keysOnly)
+	if size < smallRead {
+		return l.encode(s.store, items, size)
+	}
+	return s.listLarge(ctx, r, keys, want, l, func(ctx context.Context) (raw, error) {
+		return s.encodeFound(ctx, items, size, l.keysOnly)
+	})
 }
 
-// listLarge is list for what is not known to be small. It works through the items twice:
-// for their size, and to read them.
-func (s *Server) listLarge(ctx context.Context, r *store.Reader, keys store.KeyRange, want int64, l listing) (raw, error) {
-	buf := scanBuffers.Get().(*[]store.Item)
-	defer putItems(&scanBuffers, buf, scanItems)
-	size := int64(0)
-	next := limited(r.Scan(keys), want)
-	for items := next(*buf); len(items) > 0; items = next(*buf) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		size += int64(itemsSize(items, rangeKvs, l.keysOnly))
-	}
+// listLarge is list for what is not known to be small. Its items are those of another such list,
+// or what build makes.
+func (s *Server) listLarge(ctx context.Context, r *store.Reader, keys store.KeyRange, want int64, l listing,
+	build func(context.Context) (raw, error)) (raw, error) {
 	key := sharedKey{string(keys.Key), string(keys.End), want, l.keysOnly}
-	encoded, done, err := s.shared.get(ctx, key, r, keys, func(ctx context.Context) (raw, error) {
-		return s.encodeItems(ctx, size, l.keysOnly, limited(r.Scan(keys), want))
-	})
+	encoded, done, err := s.shared.get(ctx, key, r, keys, build)
 	if err != nil {
 		return nil, err
 	}
@@ -122,20 +113,6 @@ func (l *listing) cut(limit int64) int64 {
 	}
 	l.more = true
 	return limit
-}
-
-// limited returns a function that puts the next items of a scan, want in all, into
-// a buffer, and returns those it has put there.
-func limited(sc *store.Scanner, want int64) func(buf []store.Item) []store.Item {
-	return func(buf []store.Item) []store.Item {
-		n := int(min(int64(len(buf)), want))
-		if n == 0 {
-			return nil
-		}
-		items := sc.Next(buf[:0], n, math.MaxInt)
-		want -= int64(len(items))
-		return items
-	}
 }
 
 // encode makes a small RangeResponse in one buffer. size is that of the items.
@@ -164,37 +141,4 @@ func (l *listing) around(items raw, done func()) raw {
 	}
 	end = slices.Grow(end, unpooledSize+1) // gRPC would never tell that a smaller one is free
 	return append(out, mem.NewBuffer(&end, whenFreed(done)))
-}
-
-// encodeItems encodes the items that next puts into a buffer, in pieces, once the list
-// budget has room for their size.
-func (s *Server) encodeItems(ctx context.Context, size int64, keysOnly bool,
-	next func(buf []store.Item) []store.Item) (raw, error) {
-	if size > math.MaxInt32-tailRoom {
-		return nil, tooLargeToSend(size)
-	}
-	g, err := s.reserve(ctx, size)
-	if err != nil {
-		return nil, err
-	}
-	s.procs.widen()
-	m := message{grant: g}
-	for more := true; more; {
-		err := s.fills.with(ctx, func(buf []store.Item) (used int, err error) {
-			items := next(buf)
-			more = len(items) > 0
-			return len(items), m.addItems(s.store, items, rangeKvs, keysOnly)
-		})
-		if err != nil {
-			m.drop()
-			return nil, err
-		}
-	}
-	return m.take(), nil
-}
-
-// tooLargeToSend is the error that gRPC would give, before the memory is spent.
-func tooLargeToSend(size int64) error {
-	return status.Error(codes.ResourceExhausted,
-		fmt.Sprintf("trying to send message larger than max (%d vs. %d)", size, math.MaxInt32))
 }

@@ -51,7 +51,7 @@ func (k *kvService) RangeStream(req *pb.RangeRequest, stream grpc.ServerStream) 
 	if !req.CountOnly {
 		want = l.cut(req.Limit)
 	}
-	c := chunker{s: k.s, source: r.Scan(keys), listing: l, left: want, keys: firstChunkKeys}
+	c := chunker{s: k.s, source: r.Scan(keys), reader: r, listing: l, left: want, keys: firstChunkKeys}
 	return c.send(stream)
 }
 
@@ -88,6 +88,7 @@ type chunker struct {
 	source interface {
 		Next(dst []store.Item, n, maxBytes int) []store.Item
 	}
+	reader  *store.Reader // nil if the items are not in the order of keys
 	listing listing
 	left    int64 // keys to send
 	keys    int   // most keys of the next chunk
@@ -126,31 +127,45 @@ func (c *chunker) next(ctx context.Context) (_ raw, last bool, err error) {
 	}
 	last = c.left == 0 || len(c.items) == 0
 	size := itemsSize(c.items, rangeKvs, c.listing.keysOnly)
-	g, err := c.s.reserve(ctx, int64(size))
+	c.keys = nextChunkKeys(c.keys, size)
+	encoded, err := c.encode(ctx, size)
 	if err != nil {
 		return nil, false, err
 	}
-	m := message{grant: g}
-	if err := c.fill(&m, last); err != nil {
-		m.drop()
-		return nil, false, err
-	}
-	c.keys = nextChunkKeys(c.keys, size)
-	return m.take(), last, nil
+	return c.around(encoded, last), last, nil
 }
 
-func (c *chunker) fill(m *message, last bool) error {
-	m.add([]byte{0}) // room for the prefix, whose length depends on what follows
-	m.size = 0
+// encode encodes the items. Large chunks are shared with streams of the same range that are
+// at the same place.
+func (c *chunker) encode(ctx context.Context, size int) (raw, error) {
+	build := func(ctx context.Context) (raw, error) {
+		return c.s.encodeFound(ctx, c.items, size, c.listing.keysOnly)
+	}
+	if size < smallRead || c.reader == nil {
+		return build(ctx)
+	}
+	keys := store.KeyRange{Key: []byte(c.items[0].Key), End: []byte(c.items[len(c.items)-1].Key + "\x00")}
+	key := sharedKey{string(keys.Key), string(keys.End), int64(len(c.items)), c.listing.keysOnly}
+	encoded, done, err := c.s.shared.get(ctx, key, c.reader, keys, build)
+	if err != nil {
+		return nil, err
+	}
+	return encoded.afterwards(done), nil
+}
+
+// around makes a chunk of encoded items.
+func (c *chunker) around(encoded raw, last bool) raw {
+	size := mem.BufferSlice(encoded).Len()
+	var head, end []byte
 	if last {
-		m.add(c.listing.head.append(nil))
+		head = c.listing.head.append(nil)
+		end = appendRangeEnd(nil, c.listing.more, c.listing.count)
 	}
-	if err := m.addItems(c.s.store, c.items, rangeKvs, c.listing.keysOnly); err != nil {
-		return err
+	start := appendPrefix(make([]byte, 0, headRoom+10), streamRange, len(head)+size+len(end))
+	out := append(make(raw, 0, len(encoded)+2), mem.SliceBuffer(append(start, head...)))
+	out = append(out, encoded...)
+	if len(end) > 0 {
+		out = append(out, mem.SliceBuffer(end))
 	}
-	if last {
-		m.add(appendRangeEnd(nil, c.listing.more, c.listing.count))
-	}
-	m.pieces[0] = mem.SliceBuffer(appendPrefix(nil, streamRange, m.size))
-	return nil
+	return out
 }

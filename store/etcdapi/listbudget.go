@@ -59,8 +59,7 @@ func (b *listBudget) stats() BudgetStats {
 func (b *listBudget) acquire(ctx context.Context, n int64) (int64, error) {
 	n = min(n, b.size)
 	b.mu.Lock()
-	if len(b.waiting) == 0 && b.inUse+n <= b.size {
-		b.inUse += n
+	if b.take(n) {
 		b.mu.Unlock()
 		return n, nil
 	}
@@ -78,6 +77,21 @@ func (b *listBudget) acquire(ctx context.Context, n int64) (int64, error) {
 		b.leave(w)
 		return 0, ctx.Err()
 	}
+}
+
+// tryAcquire takes n bytes if they are free and nobody waits.
+func (b *listBudget) tryAcquire(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.take(n)
+}
+
+func (b *listBudget) take(n int64) bool {
+	if len(b.waiting) > 0 || b.inUse+n > b.size {
+		return false
+	}
+	b.inUse += n
+	return true
 }
 
 // leave gives up waiting, or gives back what was granted in the same moment.

@@ -11,17 +11,8 @@ import (
 // its bytes once. Either take or drop ends it.
 type message struct {
 	pieces  mem.BufferSlice
-	size    int
 	grant   *grant
 	granted int // bytes in buffers of the grant
-}
-
-// add appends bytes that nobody changes any more.
-func (m *message) add(b []byte) {
-	if len(b) > 0 {
-		m.pieces = append(m.pieces, mem.SliceBuffer(b))
-		m.size += len(b)
-	}
 }
 
 // addItems appends items as KeyValues of field num, in pieces of about chunkSize.
@@ -37,7 +28,6 @@ func (m *message) addItems(st *store.Store, items []store.Item, num protowire.Nu
 			bufs = append(bufs, *buf)
 		}
 		m.pieces = append(m.pieces, m.grant.buffer(buf, pool))
-		m.size += len(*buf)
 		m.granted += len(*buf)
 		rest = rest[n:]
 	}

@@ -164,7 +164,8 @@ type Server struct {
 	budget  *listBudget // of large range answers
 	fills   *fillBuffers
 	shared  *sharedLists
-	procs   *processors // nil: as many as the runtime wants
+	senders chan *watchStream // to goroutines that wait for one
+	procs   *processors       // nil: as many as the runtime wants
 	metrics http.Handler
 	grpc    *grpc.Server
 	grpcIn  *connQueue
@@ -195,6 +196,8 @@ func New(cfg Config) (*Server, error) {
 		stop:   make(chan struct{}),
 		grpcIn: newConnQueue(),
 		httpIn: newConnQueue(),
+
+		senders: make(chan *watchStream),
 	}
 	s.memberID = memberID(cfg.PeerURL, cfg.Store.ID())
 	s.clusterID = clusterID(s.memberID)
@@ -227,6 +230,7 @@ func New(cfg Config) (*Server, error) {
 	if s.store.Auth().Enabled() {
 		s.warnUnusedNames()
 	}
+	s.startSenders()
 	s.serving.Go(func() { s.serveQueue("gRPC", s.grpc.Serve, s.grpcIn) })
 	s.serving.Go(func() { s.serveQueue("HTTP", s.http.Serve, s.httpIn) })
 	return s, nil

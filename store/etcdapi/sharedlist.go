@@ -97,6 +97,17 @@ func (o *sharedList) refer() raw {
 	return slices.Clone(o.items)
 }
 
+// afterwards returns the items so that done is called when the last piece is sent.
+func (items raw) afterwards(done func()) raw {
+	last := items[len(items)-1]
+	b := last.ReadOnlyData()
+	items[len(items)-1] = mem.NewBuffer(&b, whenFreed(func() {
+		last.Free()
+		done()
+	}))
+	return items
+}
+
 // leave gives up one use; after the last one the items are freed.
 func (l *sharedLists) leave(key sharedKey, one *sharedList) {
 	l.mu.Lock()

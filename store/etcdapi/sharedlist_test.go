@@ -44,6 +44,19 @@ func (s *sharing) list(ctx context.Context, req *pb.RangeRequest, want codes.Cod
 	s.until("the list waits", func() bool { return s.s.shared.using() == s.started })
 }
 
+// stream starts a stream, of which the fifth of six chunks is large enough to be shared.
+func (s *sharing) stream(req *pb.RangeRequest) {
+	s.started++
+	go func() {
+		chunks, err := s.kvTest.stream(req)
+		if err != nil {
+			s.T.Errorf("the stream ended with %v", err)
+		}
+		s.answers <- merge(chunks)
+	}()
+	s.until("the stream waits", func() bool { return s.s.shared.using() == s.started })
+}
+
 func (s *sharing) begin(ctx context.Context, req *pb.RangeRequest, want codes.Code) {
 	go func() {
 		resp, err := s.kv.Range(ctx, req)
@@ -93,6 +106,27 @@ func TestListsShareTheirBytes(t *testing.T) {
 		t.Errorf("headers have the revisions %v", headers)
 	}
 	s.done(5)
+}
+
+func TestStreamsShareTheirChunks(t *testing.T) {
+	s := newSharing(t)
+	for range 4 {
+		s.stream(&underP)
+	}
+	rev := s.put("elsewhere", "x") // does not matter
+	s.stream(&underP)
+	headers := map[int64]int{}
+	for range 5 {
+		resp := s.answer()
+		if len(resp.Kvs) != 400 || resp.Count != 400 || len(resp.Kvs[399].Value) != 2000 {
+			t.Fatalf("%d keys, count %d", len(resp.Kvs), resp.Count)
+		}
+		headers[resp.Header.Revision]++
+	}
+	if headers[rev-1] != 4 || headers[rev] != 1 {
+		t.Errorf("headers have the revisions %v", headers)
+	}
+	s.done(4)
 }
 
 func TestListsOfDifferentStatesDoNotShare(t *testing.T) {

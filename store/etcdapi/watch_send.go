@@ -5,8 +5,33 @@ import "github.com/tarn-kv/tarn/store"
 // wake sees to it that a sender looks for something to send. It does not block
 // and takes no lock: the store calls it.
 func (w *watchStream) wake() {
-	if w.signals.Add(1) == 1 {
+	if w.signals.Add(1) != 1 {
+		return
+	}
+	select {
+	case w.s.senders <- w:
+	default: // all are taken, perhaps by clients that do not read
 		go w.send()
+	}
+}
+
+// keptSenders is the number of goroutines that wait for streams with something to send. The stack
+// of a new one has to grow each time, which costs as much as the sending.
+const keptSenders = 16
+
+// startSenders starts them; they end with the server.
+func (s *Server) startSenders() {
+	for range keptSenders {
+		s.serving.Go(func() {
+			for {
+				select {
+				case w := <-s.senders:
+					w.send()
+				case <-s.stop:
+					return
+				}
+			}
+		})
 	}
 }
 

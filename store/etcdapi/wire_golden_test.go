@@ -33,6 +33,7 @@ func TestEncodingIsCanonical(t *testing.T) {
 	k := newKVTest(t, Config{ListBudget: 1 << 20})
 	k.fill(600, 1000)
 	k.put("a", strings.Repeat("x", 300))
+	k.put("b/"+strings.Repeat("k", 300), "x")
 	svc := &kvService{s: k.s}
 	must := func(out raw, err error) raw {
 		t.Helper()
@@ -46,6 +47,7 @@ func TestEncodingIsCanonical(t *testing.T) {
 		"large":      func(*pb.RangeRequest) {},
 		"small":      func(r *pb.RangeRequest) { r.Limit = 3 },
 		"keys only":  func(r *pb.RangeRequest) { r.KeysOnly = true },
+		"long key":   func(r *pb.RangeRequest) { r.KeysOnly, r.Key, r.RangeEnd = true, []byte("b"), []byte("c") },
 		"count only": func(r *pb.RangeRequest) { r.CountOnly = true },
 		"sorted":     func(r *pb.RangeRequest) { r.SortOrder = pb.RangeRequest_DESCEND },
 		"nothing":    func(r *pb.RangeRequest) { r.RangeEnd = nil },

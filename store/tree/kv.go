@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"encoding/binary"
 	"errors"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -79,12 +80,12 @@ func (kv *KV) set(tag byte, v int64) {
 // AppendKV appends the encoded mvccpb.KeyValue, byte for byte as etcd encodes
 // it. A tombstone's record has the key alone and zeros for the rest.
 func AppendKV(dst, key []byte, create, mod, version int64, value []byte, lease int64) []byte {
-	dst = appendBytesField(dst, 1, key)
-	dst = appendVarintField(dst, 2, create)
-	dst = appendVarintField(dst, 3, mod)
-	dst = appendVarintField(dst, 4, version)
-	dst = appendBytesField(dst, 5, value)
-	return appendVarintField(dst, 6, lease)
+	dst = appendBytesField(dst, tagKey, key)
+	dst = appendVarintField(dst, tagCreate, create)
+	dst = appendVarintField(dst, tagMod, mod)
+	dst = appendVarintField(dst, tagVersion, version)
+	dst = appendBytesField(dst, tagValue, value)
+	return appendVarintField(dst, tagLease, lease)
 }
 
 // KVSize returns the number of bytes that AppendKV appends for a key and a
@@ -99,19 +100,23 @@ func KVSize(keyLen int, create, mod, version int64, valueLen int, lease int64) i
 	return size
 }
 
+// varintTag returns the tag of a varint field with a number up to 15.
+func varintTag(num int) byte { return byte(num)<<3 | byte(protowire.VarintType) }
+
 // appendVarintField appends a varint field, or nothing for zero as proto3 wants.
-func appendVarintField(dst []byte, num protowire.Number, v int64) []byte {
+func appendVarintField(dst []byte, tag byte, v int64) []byte {
 	if v == 0 {
 		return dst
 	}
-	return protowire.AppendVarint(protowire.AppendTag(dst, num, protowire.VarintType), uint64(v))
+	return binary.AppendUvarint(append(dst, tag), uint64(v))
 }
 
-func appendBytesField(dst []byte, num protowire.Number, v []byte) []byte {
+func appendBytesField(dst []byte, tag byte, v []byte) []byte {
 	if len(v) == 0 {
 		return dst
 	}
-	return protowire.AppendBytes(protowire.AppendTag(dst, num, protowire.BytesType), v)
+	dst = binary.AppendUvarint(append(dst, tag), uint64(len(v)))
+	return append(dst, v...)
 }
 
 func sizeBytesField(n int) int {

@@ -98,7 +98,7 @@ func leaseKey(id int64) []byte { return binary.BigEndian.AppendUint64(nil, uint6
 func (l LeaseRecord) encode() []byte {
 	var b []byte
 	for i, v := range []int64{l.ID, l.TTL, l.Remaining} {
-		b = appendVarintField(b, protowire.Number(i+1), v)
+		b = appendVarintField(b, varintTag(i+1), v)
 	}
 	return b
 }
@@ -130,8 +130,8 @@ func decodeLease(k, v []byte) (l LeaseRecord, err error) {
 }
 
 func (a AlarmRecord) key() []byte {
-	b := appendVarintField(nil, 1, int64(a.MemberID))
-	return appendVarintField(b, 2, int64(a.Type))
+	b := appendVarintField(nil, varintTag(1), int64(a.MemberID))
+	return appendVarintField(b, varintTag(2), int64(a.Type))
 }
 
 func decodeAlarm(k []byte) (a AlarmRecord, err error) {
