@@ -51,7 +51,6 @@ Commands list their own in their help.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.SetVersionTemplate("tarn {{.Version}}\n")
 	root.AddCommand(newServeCommand(p), newStatusCommand(p), newTopCommand(p), newCheckCommand(p), newImportCommand(p), newVersionCommand(p))
 	return root
 }
