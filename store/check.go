@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +35,14 @@ type CheckReport struct {
 
 	Findings []string // damage; empty if there is none
 	Notes    []string // what is odd, and costs nothing
+
+	// live is asked for by setting liveAt, to a revision or to headRevision.
+	liveAt int64
+	live   uint32 // Store.liveHash at liveAt
 }
+
+// headRevision stands for the newest revision.
+const headRevision = -1
 
 // Check verifies a data directory without changing it: every page of the tree, every
 // record, every frame of the log, and that both fit together.
@@ -44,18 +50,26 @@ type CheckReport struct {
 // ErrInUse is returned while a server has the directory. Damage is no error: it
 // is in the report. An error says that the check could not be done.
 func Check(ctx context.Context, dir string) (r CheckReport, err error) {
-	err = r.openDir(ctx, dir, true, func(t *tree.Tree, meta tree.Meta) error {
+	err = r.checkDir(ctx, dir)
+	return r, err
+}
+
+func (r *CheckReport) checkDir(ctx context.Context, dir string) error {
+	err := r.openDir(ctx, dir, true, func(t *tree.Tree, meta tree.Meta) error {
 		return r.recover(ctx, dir, t, meta)
 	})
 	if errors.Is(err, ErrInUse) {
 		err = fmt.Errorf("%w; stop the server, or check a snapshot", err)
 	}
-	return r, err
+	return err
 }
 
 // openDir goes on with the tree of a directory that no server has open, if it can be read, and looks
 // at its meta pages after that.
 func (r *CheckReport) openDir(ctx context.Context, dir string, verify bool, goOn func(*tree.Tree, tree.Meta) error) error {
+	if err := noRestoreIn(vfs.OS, dir); err != nil {
+		return err
+	}
 	path := filepath.Join(dir, treeName)
 	info, err := os.Stat(path)
 	switch {
@@ -119,7 +133,12 @@ func (r *CheckReport) metaPages(t *tree.Tree, meta tree.Meta) error {
 // CheckTree verifies a tree's file by itself, as a snapshot is one: every page and every record. It
 // changes nothing. fs.ErrNotExist and tree.ErrLocked are returned as their texts say.
 func CheckTree(ctx context.Context, path string) (r CheckReport, err error) {
-	err = r.openTree(ctx, path, true, func(t *tree.Tree, meta tree.Meta) error {
+	err = r.checkTree(ctx, path)
+	return r, err
+}
+
+func (r *CheckReport) checkTree(ctx context.Context, path string) error {
+	return r.openTree(ctx, path, true, func(t *tree.Tree, meta tree.Meta) error {
 		if page, bad, err := t.DamagedMeta(); err != nil {
 			return err
 		} else if bad {
@@ -127,7 +146,6 @@ func CheckTree(ctx context.Context, path string) (r CheckReport, err error) {
 		}
 		return r.recover(ctx, "", t, meta)
 	})
-	return r, err
 }
 
 // openTree goes on with the tree if its meta data can be read. With verify all of the tree is
@@ -168,20 +186,24 @@ func (r *CheckReport) recover(ctx context.Context, dir string, t *tree.Tree, met
 	}
 	r.Revision, r.CompactRevision = s.head.revision, s.head.compacted
 	r.Keys = s.mem.index.sumOf(span{open: true}).live
-	if len(r.Findings) == 0 {
-		r.Hash, err = s.hashUpTo(ctx, r.Revision, r.CompactRevision, false)
+	if len(r.Findings) > 0 {
+		return nil
 	}
+	if r.Hash, err = s.hashUpTo(ctx, r.Revision, r.CompactRevision, false); err != nil || r.liveAt == 0 {
+		return err
+	}
+	at := r.liveAt
+	if at == headRevision {
+		at = r.Revision
+	}
+	r.live, err = s.liveHash(ctx, at)
 	return err
 }
 
 // load does in memory what Open would do. Without a directory there is no log. The store is of use
 // only if ContentRead is set then.
 func (r *CheckReport) load(ctx context.Context, dir string, t *tree.Tree, meta tree.Meta) (*Store, error) {
-	s := &Store{opts: Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}.withDefaults(), tree: t}
-	s.log = s.opts.Logger
-	s.failure.ch = make(chan struct{})
-	s.hub.init(s)
-	s.leases.init()
+	s := offline(dir, t)
 	rec := &recovery{s: s, meta: meta, leases: make(map[int64]*lease)}
 	if err := rec.loadTree(); err != nil {
 		r.Findings = append(r.Findings, err.Error())

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tarn-kv/tarn/store/wal"
 )
@@ -110,15 +111,24 @@ func (s *Store) flushOne() (more bool) {
 	return more
 }
 
+// freedPoll is the time between two looks at whether a file system has freed what it was given.
+const freedPoll = 50 * time.Millisecond
+
 // appendFrame writes and syncs one frame. On a full disk it gives up the reserve and
-// tries once more, so that what frees space still gets through.
+// tries again, so that what frees space still gets through. ZFS frees in the
+// background, some transaction groups of a few seconds later, and has no room until then.
 func (s *Store) appendFrame(b *batch) (uint64, error) {
 	if err := s.Err(); err != nil {
 		return 0, err
 	}
 	seq, err := s.wal.AppendFrame(b.frame)
 	if errors.Is(err, wal.ErrNoSpace) && s.space.useReserve(s) {
-		seq, err = s.wal.AppendFrame(b.frame)
+		for until := now().Add(s.opts.freedWithin); ; time.Sleep(freedPoll) {
+			seq, err = s.wal.AppendFrame(b.frame)
+			if !errors.Is(err, wal.ErrNoSpace) || !now().Before(until) {
+				break
+			}
+		}
 	}
 	return seq, err
 }

@@ -43,7 +43,7 @@ func newCrashLife(t *testing.T, seed uint64) *crashLife {
 // has many of each.
 func crashOptions(dir string, fs vfs.FS, checkpointBytes int64) Options {
 	return Options{Dir: dir, FS: fs, Quota: -1, CheckpointBytes: checkpointBytes, CheckpointAge: time.Hour,
-		segmentBytes: 4 << 10, reserveBytes: 8 << 10}
+		segmentBytes: 4 << 10, reserveBytes: 8 << 10, freedWithin: 1}
 }
 
 // crashDir is a directory in memory where there is one: what is synced to the real

@@ -54,6 +54,9 @@ var (
 	// ErrDamaged is returned when the files contradict themselves. Nothing was
 	// changed.
 	ErrDamaged = errors.New("data directory is damaged")
+	// ErrRestoring is returned when a restore has begun to exchange the files of
+	// the directory and was cut off. ResumeRestore finishes it.
+	ErrRestoring = errors.New("data directory is half restored")
 )
 
 // damage is an ErrDamaged with what a person can do about it.

@@ -1,8 +1,12 @@
 package store
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tarn-kv/tarn/store/vfs"
 )
@@ -41,6 +45,29 @@ func TestCheckpointNeedsRoom(t *testing.T) {
 		t.Errorf("%d bytes are left in the tail", tail())
 	}
 	must(t, s.Close())
+}
+
+// ZFS has the room of the reserve only some time after it was given up. A delete waits for it.
+func TestReserveIsFreedLater(t *testing.T) {
+	fs := newFaultFS()
+	dir := t.TempDir()
+	s := openStore(t, Options{Dir: dir, FS: fs, freedWithin: time.Hour})
+	put(t, s, "a", "1")
+	refusals := 3
+	fs.set(func(f *faultFS) {
+		f.write = func() error {
+			if _, err := os.Stat(filepath.Join(dir, "wal", "reserve")); err == nil {
+				return unix.ENOSPC
+			}
+			if refusals--; refusals >= 0 {
+				return unix.ENOSPC
+			}
+			return nil
+		}
+	})
+	if _, err := do(s, deleteOp(single("a"))); err != nil || refusals >= 0 {
+		t.Errorf("the delete ends with %v, with %d refusals to come", err, refusals)
+	}
 }
 
 func TestCloseWithoutRoom(t *testing.T) {

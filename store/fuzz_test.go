@@ -65,7 +65,7 @@ func allocated() uint64 {
 }
 
 func fuzzOptions(dir string) Options {
-	return Options{Dir: dir, segmentBytes: 4 << 10, reserveBytes: 1}
+	return Options{Dir: dir, segmentBytes: 4 << 10, reserveBytes: 1, freedWithin: 1}
 }
 
 // useHarmed checks and opens a damaged directory and works with it.

@@ -39,6 +39,9 @@ func testStore(t testing.TB) *Store {
 // openStore opens a store that is closed when the test ends.
 func openStore(t testing.TB, o Options) *Store {
 	t.Helper()
+	if o.freedWithin == 0 {
+		o.freedWithin = 1 // a pretended full disk stays full
+	}
 	s, err := Open(o)
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })

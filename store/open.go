@@ -78,6 +78,9 @@ func (s *Store) inspect() (fresh bool, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("read data directory: %w", err)
 	}
+	if slices.Contains(names, RestoreJournal) {
+		return false, restoring(dir)
+	}
 	fresh = !slices.Contains(names, treeName)
 	if !fresh {
 		return false, nil
@@ -105,6 +108,9 @@ func notOurs(dir string, names []string) error {
 	case slices.Contains(names, treeName+tree.BuildSuffix):
 		return fmt.Errorf("%s holds an import that was not finished: run `tarn import etcd` again, or remove %s to begin with an empty store",
 			dir, filepath.Join(dir, treeName+tree.BuildSuffix))
+	case slices.Contains(names, stagingName):
+		return fmt.Errorf("%s holds a restore that was not finished: run `tarn restore` again, or remove %s to begin with an empty store",
+			dir, filepath.Join(dir, stagingName))
 	case slices.Contains(names, "member"):
 		return fmt.Errorf("%s is a data directory of etcd; to bring its data here, stop etcd and run `tarn import etcd %s --skip-hash-check --data-dir DIR` with another, empty directory",
 			dir, filepath.Join(dir, "member", "snap", "db"))

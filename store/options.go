@@ -54,6 +54,9 @@ type Options struct {
 	// segmentBytes and reserveBytes are the sizes of a segment and of the
 	// reserve of the log. Tests make them small.
 	segmentBytes, reserveBytes int64
+	// freedWithin is how long the space of a removed file can take to be there
+	// again. Tests make it short.
+	freedWithin time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -74,6 +77,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.reserveBytes <= 0 {
 		o.reserveBytes = defaultReserve
+	}
+	if o.freedWithin <= 0 {
+		o.freedWithin = 30 * time.Second
 	}
 	if o.ProgressInterval <= 0 {
 		o.ProgressInterval = 10 * time.Minute

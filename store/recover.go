@@ -223,13 +223,17 @@ func (r *recovery) boot() error {
 // resumeCompaction goes on with what a crash has cut short.
 func (r *recovery) resumeCompaction() {
 	s := r.s
-	rev := s.head.compacted
 	s.compact.finished = r.meta.FinishedCompact
-	leftover := s.mem.changes.len() > 0 && s.mem.changes.at(0).main < rev
-	if rev > r.meta.FinishedCompact || leftover {
+	if s.compactionLeft(r.meta.FinishedCompact) {
 		s.compact.mu.Lock()
-		s.compact.queue = append(s.compact.queue, rev)
+		s.compact.queue = append(s.compact.queue, s.head.compacted)
 		s.runCompactor()
 		s.compact.mu.Unlock()
 	}
+}
+
+// compactionLeft tells whether recovery has found a compaction that was not worked off.
+func (s *Store) compactionLeft(finished int64) bool {
+	leftover := s.mem.changes.len() > 0 && s.mem.changes.at(0).main < s.head.compacted
+	return s.head.compacted > finished || leftover
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/tarn-kv/tarn/store"
 	"github.com/tarn-kv/tarn/store/vfs"
 )
 
@@ -37,7 +38,7 @@ func checkTarget(o Options) error {
 	if err != nil {
 		return fmt.Errorf("read the data directory: %w", err)
 	}
-	for _, name := range []string{treeName, walName, etcdName} {
+	for _, name := range []string{treeName, walName, etcdName, store.RestoreJournal} {
 		if slices.Contains(names, name) {
 			return fmt.Errorf("%w: %s holds %s, so there is a store already; use an empty directory", ErrTarget, o.Dir, name)
 		}

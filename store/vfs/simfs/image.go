@@ -23,6 +23,17 @@ func (s *FS) Image(dst string, rnd *rand.Rand) error {
 	if !s.cut {
 		s.adoptAll()
 	}
+	upTo := map[*dir]int{}
+	for _, path := range slices.Sorted(maps.Keys(s.dirs)) {
+		d := s.dirs[path]
+		upTo[d] = rnd.IntN(len(d.pending) + 1)
+	}
+	for more := true; more; {
+		more = false
+		for d := range upTo {
+			more = d.settleMoved(upTo[d], upTo) || more
+		}
+	}
 	contents := map[*node][]byte{}
 	for _, path := range slices.Sorted(maps.Keys(s.dirs)) {
 		d := s.dirs[path]
@@ -34,7 +45,7 @@ func (s *FS) Image(dst string, rnd *rand.Rand) error {
 			return err
 		}
 		names := maps.Clone(d.synced)
-		for _, c := range d.pending[:rnd.IntN(len(d.pending)+1)] {
+		for _, c := range d.pending[:upTo[d]] {
 			c.apply(names)
 		}
 		for _, name := range slices.Sorted(maps.Keys(names)) {

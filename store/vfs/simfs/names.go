@@ -1,7 +1,6 @@
 package simfs
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -23,6 +22,10 @@ type dir struct {
 type entryChange struct {
 	name, old string
 	node      *node
+	// Of the half of a renaming between directories that takes the name away: where the
+	// other half is. It reaches the disk no later.
+	to     *dir
+	toName string
 }
 
 func newDir() *dir { return &dir{live: map[string]*node{}, synced: map[string]*node{}} }
@@ -96,54 +99,6 @@ func (s *FS) open(path string, kind Kind, flag int) (vfs.File, error) {
 		return nil, err
 	}
 	return &file{s: s, f: f, n: n}, nil
-}
-
-// Rename gives a file another name in the same directory.
-func (s *FS) Rename(oldPath, newPath string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	op := Op{Kind: Rename, Path: oldPath, NewPath: newPath}
-	d, oldName, err := s.locate(oldPath)
-	if err != nil {
-		return err
-	}
-	newD, newName, err := s.locate(newPath)
-	if err != nil {
-		return err
-	}
-	if newD != d {
-		return op.fail(fmt.Errorf("simfs: not in the same directory as %s", newPath))
-	}
-	crash, err := s.begin(op)
-	if err != nil {
-		return err
-	}
-	n, err := d.adopt(oldName, oldPath)
-	if err != nil && crash {
-		s.cutLocked()
-		return op.fail(ErrPowerCut)
-	}
-	if err != nil {
-		return err
-	}
-	n.refresh(oldPath)
-	replaced := d.live[newName]
-	if replaced != nil {
-		replaced.refresh(newPath)
-	}
-	if crash {
-		s.cutLocked()
-	} else if err := os.Rename(oldPath, newPath); err != nil {
-		return err
-	}
-	if replaced != nil && replaced != n {
-		s.giveBack(replaced.size)
-	}
-	d.change(entryChange{name: newName, old: oldName, node: n})
-	if crash {
-		return op.fail(ErrPowerCut)
-	}
-	return nil
 }
 
 // Remove deletes a file. Its space is free at once, even if it is open.
@@ -254,6 +209,14 @@ func (s *FS) SyncDir(path string) error {
 		return op.fail(fs.ErrNotExist)
 	}
 	d.adoptAll(filepath.Clean(path))
+	upTo := map[*dir]int{}
+	d.settleMoved(len(d.pending), upTo)
+	for other, n := range upTo {
+		for _, c := range other.pending[:n] {
+			c.apply(other.synced)
+		}
+		other.pending = other.pending[n:]
+	}
 	d.synced, d.pending = maps.Clone(d.live), nil
 	return nil
 }

@@ -6,8 +6,7 @@
 // since. Image writes into another directory what may be found after a power
 // cut; the test then opens that one.
 //
-// Not simulated: hard links, renames between directories, and files written
-// past the seam other than as described at Commit.
+// Not simulated: hard links, and files written past the seam other than as described at Commit.
 package simfs
 
 import (

@@ -341,3 +341,47 @@ func TestImageIsDeterministic(t *testing.T) {
 		t.Error("two images of one state and seed differ")
 	}
 }
+
+// TestRenameBetweenDirectories: after a power cut the file is in one of the two at least, and, once
+// both are synced, in the new one only.
+func TestRenameBetweenDirectories(t *testing.T) {
+	s, root := newFS(t)
+	a, b := filepath.Join(root, "a"), filepath.Join(root, "b")
+	must(t, s.MkdirAll(a))
+	must(t, s.MkdirAll(b))
+	f := create(t, s, filepath.Join(a, "x"))
+	write(t, f, "text", 0)
+	must(t, f.Sync())
+	must(t, f.Close())
+	must(t, s.SyncDir(a))
+	must(t, s.Rename(filepath.Join(a, "x"), filepath.Join(b, "y")))
+	places := func() (seen map[string]bool) {
+		seen = map[string]bool{}
+		for seed := range uint64(40) {
+			dst := t.TempDir()
+			must(t, s.Image(dst, rand.New(rand.NewPCG(seed, 1))))
+			where := ""
+			for _, name := range []string{"a/x", "b/y"} {
+				if text, err := os.ReadFile(filepath.Join(dst, name)); err == nil && string(text) == "text" {
+					where += name + " "
+				}
+			}
+			seen[where] = true
+		}
+		return seen
+	}
+	if seen := places(); seen[""] || !seen["a/x "] || !seen["b/y "] {
+		t.Errorf("before a sync: %v", seen)
+	}
+	must(t, s.SyncDir(a)) // what takes the name away takes the new one along
+	if seen := places(); len(seen) != 1 || !seen["b/y "] {
+		t.Errorf("after a sync: %v", seen)
+	}
+	must(t, s.Rename(b, filepath.Join(root, "c")))
+	if text, err := os.ReadFile(filepath.Join(root, "c", "y")); err != nil || string(text) != "text" {
+		t.Errorf("in the renamed directory: %q, %v", text, err)
+	}
+	if _, err := s.OpenRead(filepath.Join(b, "y")); err == nil {
+		t.Error("the directory has its old name still")
+	}
+}
