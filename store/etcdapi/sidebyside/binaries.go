@@ -11,6 +11,8 @@ import (
 const (
 	EnvEtcdBin = "ETCD_BIN" // etcd, by default in the version that go.mod names
 	EnvTarnBin = "TARN_BIN" // tarn, by default of this source tree
+	// EnvEtcdctlBin is for the workload snapshot alone.
+	EnvEtcdctlBin = "ETCDCTL_BIN"
 )
 
 // findBinary takes a binary from its environment variable or builds it into dir,

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -69,7 +70,8 @@ func compare(ctx context.Context, o settings, out io.Writer) (good bool, err err
 
 // chooseServers returns etcd, tarn, the further ones, and the floor.
 func chooseServers(o settings, work string) ([]serverSpec, error) {
-	servers, err := defaultServers(work)
+	saves := slices.ContainsFunc(o.workloads, func(w workload) bool { return w.saves })
+	servers, err := defaultServers(work, saves)
 	if err != nil {
 		return nil, err
 	}

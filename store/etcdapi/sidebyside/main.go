@@ -22,7 +22,7 @@ type settings struct {
 
 func parseSettings(args []string) (o settings, err error) {
 	f := flag.NewFlagSet("sidebyside", flag.ExitOnError)
-	names := f.String("w", "", "workloads, separated by commas (default: all): "+workloadNames())
+	names := f.String("w", "", "workloads, separated by commas (default: all but snapshot): "+workloadNames())
 	f.IntVar(&o.rounds, "rounds", 0, "rounds of each workload; the servers take turns in each (default 3, with -quick 1)")
 	f.BoolVar(&o.quick, "quick", false, "smaller loads")
 	f.BoolVar(&o.floors, "floor", true, "have the floor take part in put and list")

@@ -42,6 +42,9 @@ func TestChooseWorkloads(t *testing.T) {
 	if err != nil || len(chosen) != 2 || chosen[1].name != "list" {
 		t.Errorf("got %v, %v", chosen, err)
 	}
+	if chosen, err = chooseWorkloads(""); err != nil || len(chosen) != len(workloads)-1 {
+		t.Errorf("got %d workloads without names, %v", len(chosen), err)
+	}
 	if _, err := chooseWorkloads("put,bananas"); err == nil || !strings.Contains(err.Error(), "bananas") {
 		t.Errorf("got error %v", err)
 	}

@@ -12,6 +12,7 @@ type serverSpec struct {
 	name    string
 	command []string
 	floor   bool // does one thing only and stores nothing
+	savings map[string]saving
 }
 
 // What kube-apiserver's users set, where it is not the default of both: progress
@@ -26,8 +27,8 @@ const (
 )
 
 // defaultServers builds what is not given and returns etcd, the base of all
-// ratios, and tarn.
-func defaultServers(dir string) ([]serverSpec, error) {
+// ratios, and tarn. With saves they get the commands that save their data.
+func defaultServers(dir string, saves bool) ([]serverSpec, error) {
 	etcd, err := findBinary(EnvEtcdBin, dir, "etcd", ".", "go.etcd.io/etcd/server/v3")
 	if err != nil {
 		return nil, err
@@ -36,10 +37,19 @@ func defaultServers(dir string) ([]serverSpec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []serverSpec{
+	servers := []serverSpec{
 		{name: "etcd", command: append([]string{etcd}, strings.Fields(etcdCommand)...)},
 		{name: "tarn", command: append([]string{tarn}, strings.Fields(tarnCommand)...)},
-	}, nil
+	}
+	if saves {
+		etcdctl, err := findBinary(EnvEtcdctlBin, dir, "etcdctl", ".", "go.etcd.io/etcd/etcdctl/v3")
+		if err != nil {
+			return nil, err
+		}
+		servers[0].savings = map[string]saving{saveWithEtcdctl: etcdctlSaving(etcdctl)}
+		servers[1].savings = map[string]saving{saveWithEtcdctl: etcdctlSaving(etcdctl), saveWithTarn: tarnSaving(tarn)}
+	}
+	return servers, nil
 }
 
 // floorSpec is this program as a floor (floor.go), with keys ready to be listed.

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// turnTimeout ends a turn that hangs.
+// turnTimeout ends a turn that hangs, if its workload has no limit of its own.
 const turnTimeout = 3 * time.Minute
 
 // turn is one server's turn at one workload, in an empty directory of its own.
@@ -49,7 +49,11 @@ type setter func(name string, value float64)
 
 // take has a server do a workload.
 func take(ctx context.Context, w workload, spec serverSpec, dir string, quick bool) *turn {
-	ctx, cancel := context.WithTimeoutCause(ctx, turnTimeout, fmt.Errorf("the turn took longer than %v", turnTimeout))
+	limit := w.limit
+	if limit == 0 {
+		limit = turnTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the turn took longer than %v", limit))
 	defer cancel()
 	t := &turn{ctx: ctx, spec: spec, dir: dir, quick: quick}
 	defer t.stop()

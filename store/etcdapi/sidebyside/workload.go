@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 )
 
 // workload is something that each server does in its turn.
@@ -10,7 +12,10 @@ type workload struct {
 	name  string
 	about string
 	floor bool // the floor takes part
+	saves bool // needs the commands that save the data; takes long, so it is done only when it is named
 	run   func(t *turn) error
+	// limit ends a turn that hangs; 0 for turnTimeout.
+	limit time.Duration
 }
 
 var workloads = []workload{
@@ -23,13 +28,14 @@ var workloads = []workload{
 	{name: "delete", about: "one call deletes many keys that are watched, with 100 updates a second going on", run: deleteMany},
 	{name: "start", about: "from the start of the process to the first answer, with many keys", run: startMany},
 	{name: "leases", about: "leases with a key each that end at the same time, with 100 updates a second going on", run: leases},
+	{name: "snapshot", about: "1 GB is saved, with 100 updates a second going on", run: snapshot, saves: true, limit: snapshotTime},
 }
 
-// chooseWorkloads returns the workloads that a comma-separated list names, all
-// if it is empty.
+// chooseWorkloads returns the workloads that a comma-separated list names, if it
+// is empty all that do not take long.
 func chooseWorkloads(names string) ([]workload, error) {
 	if names == "" {
-		return workloads, nil
+		return slices.DeleteFunc(slices.Clone(workloads), func(w workload) bool { return w.saves }), nil
 	}
 	var chosen []workload
 	for name := range strings.SplitSeq(names, ",") {
