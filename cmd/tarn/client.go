@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -24,6 +23,8 @@ type clientOptions struct {
 	caFile            string
 	certFile, keyFile string
 	user              userPassword
+	// keyFlag is the flag of keyFile, where "key" means something else ("": it does not).
+	keyFlag string
 }
 
 func defaultClientOptions() clientOptions {
@@ -35,8 +36,15 @@ func (o *clientOptions) register(fs *pflag.FlagSet) {
 	fs.Var(urlValue(&o.endpoint), "endpoint", "client URL of the server: http://, https://, unix:// or unixs://")
 	fs.Var(stringValue(&o.caFile, "file", validPEM), "cacert", "authorities to check the server's certificate against, PEM (default: the system's)")
 	fs.Var(stringValue(&o.certFile, "file", validPEM), "cert", "certificate to show the server, PEM")
-	fs.Var(stringValue(&o.keyFile, "file", validPEM), "key", "key of the certificate, PEM")
+	fs.Var(stringValue(&o.keyFile, "file", validPEM), o.keyName(), "key of the certificate, PEM")
 	fs.Var(userValue(&o.user), "user", "name and password, if the server has users")
+}
+
+func (o *clientOptions) keyName() string {
+	if o.keyFlag != "" {
+		return o.keyFlag
+	}
+	return "key"
 }
 
 // client is a connection to a running server: its gRPC services and its pages.
@@ -108,11 +116,11 @@ func (o *clientOptions) tlsConfig() (*tls.Config, error) {
 	case o.certFile == "" && o.keyFile == "":
 		return config, nil
 	case o.certFile == "" || o.keyFile == "":
-		return nil, errors.New("--cert and --key are needed together")
+		return nil, fmt.Errorf("--cert and --%s are needed together", o.keyName())
 	}
 	cert, err := etcdapi.LoadKeyPair(o.certFile, o.keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("--cert %s with --key %s: %w", o.certFile, o.keyFile, err)
+		return nil, fmt.Errorf("--cert %s with --%s %s: %w", o.certFile, o.keyName(), o.keyFile, err)
 	}
 	config.Certificates = []tls.Certificate{cert}
 	return config, nil

@@ -22,6 +22,7 @@ const (
 // crashClient writes as the controllers of a Kubernetes cluster do.
 type crashClient struct {
 	number int
+	keys   int // how many keys all clients share
 	rnd    *rand.Rand
 	hist   *crashHistory
 	mods   map[string]int64 // mod_revision of shared keys, as last seen
@@ -33,7 +34,7 @@ type crashClient struct {
 }
 
 func newCrashClient(number int, seed uint64, h *crashHistory) *crashClient {
-	return &crashClient{number: number, rnd: rand.New(rand.NewPCG(seed, uint64(number)+1)), hist: h, mods: make(map[string]int64)}
+	return &crashClient{number: number, keys: crashSharedKeys, rnd: rand.New(rand.NewPCG(seed, uint64(number)+1)), hist: h, mods: make(map[string]int64)}
 }
 
 // run writes until the server ends. An error is a wrong answer.
@@ -89,7 +90,7 @@ func (c *crashClient) step(ctx context.Context) error {
 // change is a put of a shared key, guarded by what the client knows of it.
 func (c *crashClient) change() crashChange {
 	kinds := []string{"pods", "configmaps"}
-	key := fmt.Sprintf("/registry/%s/%d", kinds[c.rnd.IntN(len(kinds))], c.rnd.IntN(crashSharedKeys/len(kinds)))
+	key := fmt.Sprintf("/registry/%s/%d", kinds[c.rnd.IntN(len(kinds))], c.rnd.IntN(c.keys/len(kinds)))
 	size := 200 + c.rnd.IntN(2000)
 	if c.rnd.IntN(50) == 0 {
 		size = 100_000

@@ -32,6 +32,10 @@ type crashHistory struct {
 	state map[string]*mvccpb.KeyValue
 	rev   int64
 
+	// journal, if there is one, is told of each thing before it is true for anybody
+	// else: a write before it is sent, an answer before the next request.
+	journal func(crashRecord)
+
 	acknowledged, unknown, kept, revisions, compactions, renewals, expiries int
 }
 
@@ -67,6 +71,32 @@ func (l *crashLease) long() bool { return l.ttl >= crashLongTTL }
 // lives long enough.
 func (l *crashLease) abandoned() bool { return !l.long() && l.id%2 == 1 }
 
+// crashRecord is one thing that a history was told.
+type crashRecord struct {
+	what    crashWhat
+	attempt *attempt
+	lease   *crashLease
+	rev     int64
+}
+
+type crashWhat string
+
+const (
+	crashBegun        crashWhat = "begun"        // attempt
+	crashAcknowledged crashWhat = "acknowledged" // attempt
+	crashRefused      crashWhat = "refused"      // attempt, rev
+	crashGranted      crashWhat = "granted"      // lease
+	crashRenewed      crashWhat = "renewed"      // lease
+	crashCompacting   crashWhat = "compacting"   // rev
+	crashCompacted    crashWhat = "compacted"    // rev
+)
+
+func (h *crashHistory) note(r crashRecord) {
+	if h.journal != nil {
+		h.journal(r)
+	}
+}
+
 func newCrashHistory() *crashHistory {
 	return &crashHistory{leases: make(map[int64]*crashLease), state: make(map[string]*mvccpb.KeyValue), rev: 1, published: 1, floor: -1, floorTried: -1}
 }
@@ -88,6 +118,7 @@ func (h *crashHistory) begin(lease int64, changes ...crashChange) *attempt {
 	if l := h.leases[lease]; l != nil {
 		l.revoke = a
 	}
+	h.note(crashRecord{what: crashBegun, attempt: a})
 	return a
 }
 
@@ -97,6 +128,7 @@ func (h *crashHistory) acknowledge(a *attempt, rev int64) {
 	a.rev = rev
 	h.acknowledged++
 	h.published = max(h.published, rev)
+	h.note(crashRecord{what: crashAcknowledged, attempt: a})
 }
 
 // refuse notes that the server has said that nothing was done.
@@ -104,10 +136,16 @@ func (h *crashHistory) refuse(a *attempt, rev int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.published = max(h.published, rev)
-	h.attempts = slices.DeleteFunc(h.attempts, func(o *attempt) bool { return o == a })
+	for i, o := range slices.Backward(h.attempts) { // it is one of the newest
+		if o == a {
+			h.attempts = slices.Delete(h.attempts, i, i+1)
+			break
+		}
+	}
 	if l := h.leases[a.lease]; l != nil {
 		l.revoke = nil // it had expired
 	}
+	h.note(crashRecord{what: crashRefused, attempt: a, rev: rev})
 }
 
 // value is what the attempt writes into a key: it names the attempt and fills the size.

@@ -16,6 +16,7 @@ func (h *crashHistory) granted(l *crashLease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.leases[l.id] = l
+	h.note(crashRecord{what: crashGranted, lease: l})
 }
 
 func (h *crashHistory) renewed(l *crashLease, sent time.Time) {
@@ -23,6 +24,7 @@ func (h *crashHistory) renewed(l *crashLease, sent time.Time) {
 	defer h.mu.Unlock()
 	l.renewed = sent
 	h.renewals++
+	h.note(crashRecord{what: crashRenewed, lease: l})
 }
 
 // alive returns the leases that the last comparison has found.
@@ -36,6 +38,7 @@ func (h *crashHistory) compacting(rev int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.floorTried = max(h.floorTried, rev)
+	h.note(crashRecord{what: crashCompacting, rev: rev})
 }
 
 func (h *crashHistory) compactedTo(rev int64) {
@@ -43,6 +46,7 @@ func (h *crashHistory) compactedTo(rev int64) {
 	defer h.mu.Unlock()
 	h.floor = max(h.floor, rev)
 	h.compactions++
+	h.note(crashRecord{what: crashCompacted, rev: rev})
 }
 
 // crashJanitor compacts what all watches have seen, and defragments.

@@ -14,13 +14,27 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// replay applies the events of a watch of everything, up to the revision end,
-// and finds for each revision the write that has made it. No client is running.
+// replay applies the events of a watch of everything, up to the revision end.
+// Nothing that was acknowledged may be missing then. No client is running.
 func (h *crashHistory) replay(events []*mvccpb.Event, end int64) error {
+	if err := h.advance(h.byRevision(), events, end); err != nil {
+		return err
+	}
+	return h.settle()
+}
+
+// byRevision sorts the writes by their revision, 0 if that is not known.
+func (h *crashHistory) byRevision() map[int64][]*attempt {
 	byRev := make(map[int64][]*attempt)
 	for _, a := range h.attempts {
 		byRev[a.rev] = append(byRev[a.rev], a)
 	}
+	return byRev
+}
+
+// advance applies the next events, up to the revision end, and finds for each
+// revision the write that has made it.
+func (h *crashHistory) advance(byRev map[int64][]*attempt, events []*mvccpb.Event, end int64) error {
 	for len(events) > 0 {
 		rev := events[0].Kv.ModRevision
 		if rev != h.rev+1 {
@@ -45,7 +59,7 @@ func (h *crashHistory) replay(events []*mvccpb.Event, end int64) error {
 	if h.rev != end {
 		return fmt.Errorf("the watch ends at revision %d instead of %d", h.rev, end)
 	}
-	return h.settle()
+	return nil
 }
 
 // explain finds the write of one revision among those that it can be of.

@@ -16,6 +16,7 @@ import (
 // that it has seen.
 type crashWatch struct {
 	name, key, end string
+	journal        func([]*mvccpb.Event) // if set: gets events before they count as seen
 
 	mu      sync.Mutex
 	seen    int64 // newest revision seen
@@ -69,6 +70,9 @@ func (w *crashWatch) note(resp *etcdserverpb.WatchResponse) {
 	}
 	if last > resp.Header.Revision {
 		w.fail("event of revision %d, the header says %d", last, resp.Header.Revision)
+	}
+	if w.journal != nil {
+		w.journal(resp.Events)
 	}
 	w.seen = last
 	w.events = append(w.events, resp.Events...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tarn-kv/tarn/store/etcdapi"
 	"github.com/tarn-kv/tarn/store/vfs"
+	"github.com/tarn-kv/tarn/zfs"
 )
 
 // treeFile is there in each data directory that holds a store.
@@ -25,7 +26,7 @@ const writableByOthers fs.FileMode = 0o022
 func (s *serving) checkDataDir() error {
 	dir := s.opts.dataDir
 	if s.opts.dataset != "" {
-		if err := checkDataset(dir, s.opts.dataset, mountinfoPath); err != nil {
+		if err := checkDataset(dir, s.opts.dataset, zfs.MountTable); err != nil {
 			return withExit(exitRefused, err)
 		}
 	}

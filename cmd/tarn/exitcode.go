@@ -24,6 +24,26 @@ const (
 	exitImportSource = 3 // the source can not be imported
 	exitImportTarget = 4 // the data directory holds a store or is in use
 
+	// Of tarn snapshot, and of commands that name a snapshot.
+	exitNoSnapshot   = 3 // there is no such snapshot of tarn
+	exitSnapshotKept = 4 // it is kept: held, in use, or the origin of a clone
+
+	// Of tarn restore, beside exitNoSnapshot.
+	exitRestoreInUse      = 4 // a server has the data directory
+	exitRestoreSnapshot   = 5 // the snapshot is damaged or holds no store
+	exitRestoreTarget     = 6 // the directory holds another store, or is not empty
+	exitRestoreUnfinished = 7 // an earlier restore must be ended with --continue
+	exitRestoreExists     = 8 // keys that were to be put back exist
+
+	// Of tarn snapshot verify.
+	exitSnapshotDamaged  = 1
+	exitSnapshotUnproved = 4 // one could not be checked
+
+	// Of tarn backup, beside exitNoSnapshot, which stands for a missing backup too.
+	exitBackupRefused     = 4 // the target, or what it holds, is not fit: a person must decide
+	exitBackupInterrupted = 5 // it broke off midway: running it again goes on
+	exitBackupDamaged     = 6
+
 	// Of tarn check, which promises 0, 1 and 2 only.
 	exitCheckDamaged = 1
 	exitNotChecked   = 2

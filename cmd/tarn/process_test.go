@@ -26,6 +26,12 @@ var servingLine = regexp.MustCompile(`msg="serving clients".* address=(\S+)`)
 // startChild runs tarn serve and waits until it serves.
 func startChild(t *testing.T, args ...string) *child {
 	t.Helper()
+	return startChildAs(t, nil, args...)
+}
+
+// startChildAs is startChild as another user.
+func startChildAs(t *testing.T, user *syscall.Credential, args ...string) *child {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -33,6 +39,7 @@ func startChild(t *testing.T, args ...string) *child {
 	args = append([]string{"serve", "--listen-client-urls=http://127.0.0.1:0"}, args...)
 	c := &child{Cmd: exec.Command(exe, args...), lines: make(chan string, 1000)}
 	c.Env = append(os.Environ(), runMain+"=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	stderr, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,12 @@ Commands list their own in their help.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newServeCommand(p), newStatusCommand(p), newTopCommand(p), newCheckCommand(p), newImportCommand(p), newVersionCommand(p))
+	root.AddCommand(newServeCommand(p), newStatusCommand(p), newTopCommand(p), newCheckCommand(p), newImportCommand(p),
+		newInitCommand(p),
+		newSnapshotCommand(p),
+		newBackupCommand(p),
+		newRestoreCommand(p),
+		newVersionCommand(p))
 	return root
 }
 

@@ -9,12 +9,16 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/tarn-kv/tarn/zfs/fakezfs"
 )
 
-// runMain makes the test binary behave as the tarn binary, see TestMain.
+// runMain makes the test binary behave as the tarn binary, see TestMain. Under
+// the name of zfs it is that.
 const runMain = "RUN_TARN_MAIN"
 
 func TestMain(m *testing.M) {
+	fakezfs.Main()
 	if os.Getenv(runMain) != "" {
 		main()
 		return

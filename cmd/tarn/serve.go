@@ -130,7 +130,7 @@ func (s *serving) openError(err error) error {
 		return withExit(exitInUse, err)
 	case errors.Is(err, store.ErrForeign) && s.opts.storeID != "":
 		return withExit(exitRefused, fmt.Errorf("%w (--store-id is from the %s)", err, s.from.of("store-id")))
-	case errors.Is(err, store.ErrForeign):
+	case errors.Is(err, store.ErrForeign), errors.Is(err, store.ErrRestoring):
 		return withExit(exitRefused, err)
 	case errors.Is(err, store.ErrDamaged):
 		return withExit(exitDamaged, err)

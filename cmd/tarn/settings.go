@@ -175,9 +175,14 @@ func (l *layers) check(f *pflag.Flag, v string, from source) error {
 // unknownEnv are the variables with Tarn's prefix that no flag of any command has.
 func (l *layers) unknownEnv(root *cobra.Command) []string {
 	known := map[string]bool{}
-	for _, c := range root.Commands() {
+	var learn func(*cobra.Command)
+	learn = func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) { known[envName(f.Name)] = true })
+		for _, below := range c.Commands() {
+			learn(below)
+		}
 	}
+	learn(root)
 	var names []string
 	for name := range l.env {
 		if !known[name] {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/tarn-kv/tarn/zfs"
 )
 
 // value is a setting's pflag.Value. The same parser serves the command line,
@@ -160,4 +162,11 @@ const (
 
 func addOutputFlag(fs *pflag.FlagSet, p *outputFormat) {
 	fs.VarP(choiceValue(p, outputText, outputJSON), "output", "o", "text for people, json for programs")
+}
+
+// tagValue is the tag of a hold.
+func tagValue(p *string) pflag.Value {
+	return &value[string]{p, "tag", "1 to 100 letters, digits, and - _ . :",
+		func(s string) (string, error) { return s, zfs.ValidTag(s) },
+		func(s string) string { return s }}
 }

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tarn-kv/tarn/zfs"
+)
+
+// sourceOptions say whose snapshots a command is about.
+type sourceOptions struct {
+	configFile string
+	dataDir    string
+	dirGiven   bool   // by somebody, and not the default
+	dataset    string // "" for the one that the data directory is on
+	copies     bool   // file copies, even on ZFS
+	endpoint   *clientOptions
+}
+
+func defaultSourceOptions() sourceOptions { return sourceOptions{dataDir: defaultDataDir} }
+
+func (o *sourceOptions) register(fs *pflag.FlagSet) {
+	fs.Var(stringValue(&o.configFile, "file", "the path of a YAML file"), "config-file",
+		"the server's configuration file: its data-dir, dataset and listen-client-urls are the defaults here")
+	fs.Var(stringValue(&o.dataDir, "dir", "the path of a directory"), "data-dir", "the server's data directory")
+	fs.Var(stringValue(&o.dataset, "dataset", "a ZFS dataset such as tank/tarn"), "dataset",
+		"the ZFS dataset with the data directory (default: the one that is mounted there)")
+	boolFlag(fs, &o.copies, "copies", "use file copies beside the data directory, even if that is on ZFS")
+}
+
+// resolve fills in, after the flags were parsed, what the environment and the
+// server's configuration file say.
+func (o *sourceOptions) resolve(fs *pflag.FlagSet, environ []string) error {
+	l := newLayers(fs, nil, environ)
+	if err := l.applyEnv(); err != nil {
+		return err
+	}
+	o.dirGiven = l.from.of("data-dir") != fromDefault
+	if o.configFile == "" {
+		return nil
+	}
+	server := defaultServeOptions()
+	server.configFile = o.configFile
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	server.register(flags)
+	from := newLayers(flags, server.toleratedSettings, nil)
+	from.from["config-file"] = l.from.of("config-file")
+	if err := from.applyFile(o.configFile); err != nil {
+		return err
+	}
+	given := func(flag string) bool {
+		return l.from.of(flag) == fromDefault && from.from.of(flag) != fromDefault
+	}
+	if given("data-dir") {
+		o.dataDir, o.dirGiven = server.dataDir, true
+	}
+	if given("dataset") && !o.copies {
+		o.dataset = server.dataset
+	}
+	if o.endpoint != nil && l.from.of("endpoint") == fromDefault && from.from.of("listen-client-urls") != fromDefault {
+		o.endpoint.endpoint = server.listenClient[0]
+	}
+	return nil
+}
+
+// open finds the snapshots: those of the dataset, or file copies where there is
+// no ZFS.
+func (o *sourceOptions) open(ctx context.Context) (zfs.Snapshots, error) {
+	if o.copies && o.dataset != "" {
+		return nil, withExit(exitUsage, fmt.Errorf("--copies and --dataset %s exclude each other", o.dataset))
+	}
+	if !o.copies {
+		d, err := o.openDataset(ctx)
+		if d != nil || err != nil {
+			return d, err
+		}
+	}
+	return zfs.NewCopies(o.dataDir)
+}
+
+// openDataset finds the dataset. It is nil if there is none because the data
+// directory is on another file system.
+func (o *sourceOptions) openDataset(ctx context.Context) (*zfs.Dataset, error) {
+	dir := o.dataDir
+	if o.dataset == "" {
+		p, err := zfs.Locate(ctx, dir)
+		if err != nil || p.Dataset == "" {
+			return nil, err
+		}
+	} else if !o.dirGiven {
+		dir = ""
+	}
+	return zfs.OpenDataset(ctx, o.dataset, dir)
+}
+
+// findSnapshot finds the snapshot that a person means: by its name, with the
+// dataset or without, by its label if only one has it, or the newest.
+func findSnapshot(from zfs.Snapshots, snaps []zfs.Snapshot, arg string) (zfs.Snapshot, error) {
+	fail := func(format string, args ...any) (zfs.Snapshot, error) {
+		return zfs.Snapshot{}, withExit(exitNoSnapshot, fmt.Errorf(format, args...))
+	}
+	name := arg
+	if of, short, ok := strings.Cut(arg, "@"); ok && of == from.Source() {
+		name = short
+	}
+	var labelled []zfs.Snapshot
+	var all []string
+	for _, s := range snaps {
+		if s.Name == name {
+			return s, nil
+		}
+		if s.Label == arg {
+			labelled = append(labelled, s)
+		}
+		all = append(all, s.Name, s.Label)
+	}
+	switch {
+	case len(labelled) == 1:
+		return labelled[0], nil
+	case len(labelled) > 1:
+		var names []string
+		for _, s := range labelled {
+			names = append(names, s.Name)
+		}
+		return fail("%d snapshots of %s have the label %q: %s; give the name of one", len(labelled), from.Source(), arg, strings.Join(names, ", "))
+	case arg == newestSnapshot && len(snaps) > 0:
+		return snaps[len(snaps)-1], nil
+	case len(snaps) == 0:
+		return fail("%s has no snapshots of tarn; make one with tarn snapshot create", from.Source())
+	}
+	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
+	return fail("%s has no snapshot of tarn with the name or label %q%s; tarn snapshot list shows them", from.Source(), arg, didYouMean(name, all))
+}
+
+// newestSnapshot stands for the newest snapshot where a name is expected.
+const newestSnapshot = "newest"
+
+// withSnapshotExit gives an error about one snapshot its exit code.
+func withSnapshotExit(err error) error {
+	switch {
+	case errors.Is(err, zfs.ErrBusy), errors.Is(err, zfs.ErrHasClones):
+		return withExit(exitSnapshotKept, err)
+	case errors.Is(err, zfs.ErrNotOurs), errors.Is(err, zfs.ErrNotFound):
+		return withExit(exitNoSnapshot, err)
+	}
+	return err
+}
