@@ -64,6 +64,31 @@ test-crash: ## the long crash tests: kill -9, power cuts, I/O errors, full disks
 	TARN_CRASH_ROUNDS=$(CRASH_ROUNDS) $(GO) test -count=1 -timeout 30m -v -run '^TestCrash$$' ./cmd/tarn
 	TARN_CRASH_CASES=$(CRASH_CASES) $(GO) test -count=1 -timeout 60m -run 'PowerCut|AtEveryOperation' ./store
 
+# Tests that are called TestZFS…, built with the tag zfs: each makes a pool on a sparse file
+# and destroys it. ZFSTEST=Snapshot runs fewer.
+ZFSTEST ?=
+ZFS_PACKAGES := ./zfs/... ./cmd/tarn
+
+.PHONY: test-zfs
+test-zfs: ## the tests on real ZFS, as root on a machine with ZFS
+	@test "$$(id -u)" = 0 || { echo 'test-zfs needs root; test-zfs-vm does not need ZFS here'; exit 1; }
+	@zpool list >/dev/null || { echo 'test-zfs needs the ZFS kernel module; test-zfs-vm brings its own'; exit 1; }
+	$(GO) vet -tags zfs $(ZFS_PACKAGES)
+	$(GO) test -tags zfs -count=1 -timeout 30m -run 'TestZFS.*$(ZFSTEST)' $(ZFS_PACKAGES)
+
+# Boots a virtual machine, see packaging/vm/README.md. Needs root, and Debian for apt-get.
+.PHONY: test-zfs-vm
+test-zfs-vm: ## the tests on real ZFS in a virtual machine; the first run builds its image
+	GO='$(GO)' packaging/vm/test-zfs.sh '$(ZFSTEST)' $(ZFS_PACKAGES)
+
+# Needs what test-zfs-vm needs. A boot for each cut: about half an hour on a machine with KVM.
+POWER_CUTS ?= 30
+
+.PHONY: test-zfs-powercut
+test-zfs-powercut: ## cut the power of a virtual machine under load POWER_CUTS (30) times
+	GO='$(GO)' packaging/powercut.sh --control
+	GO='$(GO)' packaging/powercut.sh $(POWER_CUTS)
+
 # At least 1m: a fuzz test begins by running all that it knows, and only then makes something new.
 FUZZTIME ?= 2m
 FUZZPARALLEL ?= 2
@@ -87,6 +112,11 @@ BENCH ?=
 .PHONY: bench-sidebyside
 bench-sidebyside: ## measure tarn beside a real etcd, with the flags BENCH
 	cd store/etcdapi/sidebyside && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./... && $(GO) run . $(BENCH)
+
+# Needs what test-zfs-vm needs.
+.PHONY: bench-zfs-snapshot
+bench-zfs-snapshot: ## measure snapshots of 1 GB on ZFS in a virtual machine, beside a real etcd
+	GO='$(GO)' packaging/bench-snapshot.sh $(BENCH)
 
 .PHONY: bench-micro
 bench-micro: ## run the micro benchmarks
