@@ -58,6 +58,7 @@ func (r *CheckReport) checkDir(ctx context.Context, dir string) error {
 	err := r.openDir(ctx, dir, true, func(t *tree.Tree, meta tree.Meta) error {
 		return r.recover(ctx, dir, t, meta)
 	})
+	r.noteLeftovers(dir)
 	if errors.Is(err, ErrInUse) {
 		err = fmt.Errorf("%w; stop the server, or check a snapshot", err)
 	}

@@ -36,6 +36,17 @@ func storeInDir(t *testing.T) string {
 	return dir
 }
 
+// What a killed restore has left is told, and is no damage.
+func TestCheckNotesLeftovers(t *testing.T) {
+	dir := storeInDir(t)
+	must(t, os.Mkdir(filepath.Join(dir, stagingName), 0o700))
+	r, err := Check(bg, dir)
+	must(t, err)
+	if len(r.Findings) > 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], filepath.Join(dir, stagingName)) {
+		t.Errorf("findings %q, notes %q", r.Findings, r.Notes)
+	}
+}
+
 // A meta page that is damaged while the log goes on from the other one is told, and no damage: the next
 // start warns once and repairs it.
 func TestCheckDamagedMetaPage(t *testing.T) {

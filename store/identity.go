@@ -16,20 +16,15 @@ func Files() []string { return []string{treeName, walName} }
 // ReadID reads the identity of the store in a directory that nobody writes to, such as a snapshot, and
 // nothing else: 32 hex digits, or "" if the store has none yet. ErrInUse is returned while a server has
 // the directory, fs.ErrNotExist when there is no store.
-func ReadID(dir string) (_ string, err error) {
-	t, err := tree.Open(tree.Options{Path: filepath.Join(dir, treeName), ReadOnly: true})
+func ReadID(dir string) (string, error) {
+	id, err := tree.ReadStoreID(filepath.Join(dir, treeName))
 	switch {
 	case errors.Is(err, tree.ErrLocked):
 		return "", fmt.Errorf("%w: %w", ErrInUse, err)
-	case err != nil:
+	case err != nil || id == (tree.StoreID{}):
 		return "", err
 	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	meta, err := t.Meta()
-	if err != nil || meta.StoreID == (tree.StoreID{}) {
-		return "", err
-	}
-	return hex.EncodeToString(meta.StoreID[:]), nil
+	return hex.EncodeToString(id[:]), nil
 }
 
 // ForgetLog records in the tree of a directory that it is whole without a log, as the tree of a snapshot

@@ -51,7 +51,7 @@ func (s *Store) open() error {
 	if err := s.opts.FS.MkdirAll(s.opts.Dir); err != nil {
 		return fmt.Errorf("make data directory: %w", err)
 	}
-	if s.lock, err = vfs.Lock(s.opts.Dir); err != nil {
+	if s.lock, s.instance, err = vfs.LockForServer(s.opts.Dir); err != nil {
 		if errors.Is(err, vfs.ErrLocked) {
 			return fmt.Errorf("%w: %w", ErrInUse, err)
 		}

@@ -17,6 +17,8 @@ const MinLeaseTTL = 2
 // DefaultQuota is the default of Options.Quota in bytes (etcd's).
 const DefaultQuota = 2 << 30
 
+const defaultCheckpointBytes = 16 << 20
+
 // Options configure a Store. Only Dir is needed.
 type Options struct {
 	Dir    string
@@ -70,7 +72,7 @@ func (o Options) withDefaults() Options {
 		o.Quota = DefaultQuota
 	}
 	if o.CheckpointBytes <= 0 {
-		o.CheckpointBytes = 16 << 20
+		o.CheckpointBytes = defaultCheckpointBytes
 	}
 	if o.CheckpointAge <= 0 {
 		o.CheckpointAge = 5 * time.Minute

@@ -44,6 +44,10 @@ func minFree(total uint64, tail int64) uint64 {
 	return min(max(total/50, 32<<20), 256<<20, total/4) + treeRoom(tail)
 }
 
+// ReservedRoom is the free space in bytes, of a file system of total bytes, below which a store on it
+// with the usual settings refuses puts.
+func ReservedRoom(total uint64) uint64 { return minFree(total, defaultCheckpointBytes) }
+
 // treeRoom is about what the tree needs in the file system to take in records of
 // that many bytes: they, pages that are not full, and copies of the pages that change.
 func treeRoom(records int64) uint64 { return uint64(records) * 3 / 2 }

@@ -13,20 +13,6 @@ import (
 	"github.com/tarn-kv/tarn/store/vfs"
 )
 
-const (
-	// advanceKnown is how far a restore moves the revision above the newest one that it can
-	// read. That one was durable; more can have been handed out if the file system's syncs were switched
-	// off and the power failed, and revisions cost nothing.
-	advanceKnown = 1_000_000
-	// advanceUnknown is the same where nobody can tell what was handed out.
-	advanceUnknown = 1_000_000_000
-	// leastAdvance makes a watch from the next revision of the old state one from before the new
-	// compact revision, so that it is cancelled.
-	leastAdvance = 2
-	// maxRevision is the largest one that a restore makes: far from what a tree can hold.
-	maxRevision = 1 << 62
-)
-
 // The steps of a restore, as RestoreOptions.Progress gets them.
 const (
 	RestoreStepCheck  = "checking the snapshot" // without numbers
@@ -55,11 +41,18 @@ type RestoreOptions struct {
 
 	// Known is a revision that was handed out, as other snapshots tell; 0 if none is known.
 	Known int64
+	// KnownStore is the store that Dir holds, as its snapshots tell; "" if that is not known. It counts
+	// only where the present state can not be read.
+	KnownStore string
+	// Compare, if set, compares what was found in the snapshot with what is recorded of it. The
+	// findings are damage; an error ends the restore.
+	Compare func(context.Context, CheckReport) (findings []string, err error)
 	// Advance is how far the revision is moved above all that are known: 0 means enough (see
 	// RestoreReport.Revision); negative, only with Empty, leaves revision and history as they are.
 	Advance int64
 
-	// DryRun ends it before anything is changed: all is checked, and the report tells what would be done.
+	// DryRun ends it before anything is changed or made: all is checked, and the report tells what would
+	// be done.
 	DryRun bool
 	// Before, if set, is called when that point is reached, while nobody else has the directory. Its
 	// error ends the restore.
@@ -79,6 +72,10 @@ type RestoreReport struct {
 	OldProblem       string // why it could not be read, "" if it could or there was none
 	Revision         int64  // of the restored state, and up to where it is compacted
 	Aside            string // path of the directory that keeps the old state, "" if there was none
+	Made             bool   // the directory was missing
+	UID              int    // whom the restored state belongs to
+	Exchanged        bool   // the exchange was begun, so the directory need not be as it was; told with errors too
+	Short            int64  // bytes that are missing if the copy can not share its blocks; 0: enough, or not known
 }
 
 // Restore makes the data directory hold what Source holds. The new state is copied, completed and
@@ -108,13 +105,20 @@ func Restore(ctx context.Context, o RestoreOptions) (r RestoreReport, err error)
 	if err := x.checkSource(ctx); err != nil {
 		return r, err
 	}
-	lock, made, err := x.lockDir()
+	if x.DryRun {
+		if err := x.tryDir(); err != nil {
+			return r, err
+		}
+		err = x.run(ctx)
+		return x.report, err
+	}
+	lock, err := x.lockDir()
 	if err != nil {
 		return r, err
 	}
 	defer func() {
 		if err != nil && !errors.Is(err, ErrRestoring) {
-			x.cleanUp(made)
+			x.cleanUp(x.report.Made)
 		}
 		err = errors.Join(err, lock.Close())
 	}()
@@ -174,14 +178,31 @@ func (x *restorer) checkSource(ctx context.Context) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %w", ErrSnapshot, err)
+	case errors.Is(err, ErrInUse):
+		return sourceInUse(x.Source)
 	case err != nil:
 		return err
-	case len(x.source.Findings) > 0:
+	}
+	if x.Compare != nil {
+		findings, err := x.Compare(ctx, x.source)
+		if err != nil {
+			return err
+		}
+		x.source.Findings = append(x.source.Findings, findings...)
+	}
+	if len(x.source.Findings) > 0 {
 		return fmt.Errorf("%w: %s is damaged: %s; use another one (`tarn snapshot verify --all` finds a good one)",
 			ErrSnapshot, x.name(), strings.Join(x.source.Findings, "; "))
 	}
 	x.report.StoreID, x.report.Keys, x.report.SnapshotRevision = x.source.StoreID, x.source.Keys, x.source.Revision
 	return nil
+}
+
+// sourceInUse says that what was to be restored is a directory that changes.
+func sourceInUse(dir string) error {
+	who, _ := vfs.Locked(dir)
+	return fmt.Errorf("%w: %s, from which was to be restored, is in use by %s; restore from a snapshot of it (tarn snapshot create), or stop that process first",
+		ErrInUse, dir, who)
 }
 
 // name is what the snapshot is called.
@@ -197,6 +218,9 @@ func (x *restorer) run(ctx context.Context) error {
 		return err
 	}
 	if err := x.choose(); err != nil {
+		return err
+	}
+	if err := x.checkRoom(); err != nil {
 		return err
 	}
 	if x.DryRun {
@@ -221,33 +245,12 @@ func (x *restorer) run(ctx context.Context) error {
 	if err := writeJournal(x.FS, x.Dir, j); err != nil {
 		return x.explainNoSpace(x.withdraw(err, aside))
 	}
+	x.report.Exchanged = true
 	if err := exchange(x.FS, x.Dir, j); err != nil {
 		return err
 	}
 	if aside != "" {
 		x.report.Aside = filepath.Join(x.Dir, aside)
 	}
-	return nil
-}
-
-// choose chooses the revision of the new state.
-func (x *restorer) choose() error {
-	r := &x.report
-	if x.Advance < 0 {
-		r.Revision = r.SnapshotRevision
-		return nil
-	}
-	advance := x.Advance
-	if advance == 0 {
-		advance = advanceUnknown
-		if r.OldRevision > 0 {
-			advance = advanceKnown
-		}
-	}
-	known := max(r.OldRevision, r.SnapshotRevision, x.Known)
-	if known > maxRevision-advance {
-		return fmt.Errorf("%w: the revision %d can not be moved by %d: revisions would run out", ErrRestoreTarget, known, advance)
-	}
-	r.Revision = known + advance
 	return nil
 }

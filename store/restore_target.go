@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tarn-kv/tarn/store/vfs"
 )
 
@@ -18,25 +21,28 @@ type oldState struct {
 	there        bool // it holds a store, readable or not
 	term         int64
 	authRevision uint64
-	uid, gid     int // whom its files belong to
+	uid, gid     int   // whom its files belong to
+	left         int64 // a revision that was handed out, where it can not be read as a whole; 0 if none is known
 }
 
 // oldNames are the names that a store can have in its directory, in the order in which they go.
 var oldNames = []string{walName, treeName + ".new", treeName}
 
 // lockDir makes the directory and takes it.
-func (x *restorer) lockDir() (lock io.Closer, made bool, err error) {
-	_, err = x.FS.List(x.Dir)
-	made = errors.Is(err, fs.ErrNotExist)
+func (x *restorer) lockDir() (lock io.Closer, err error) {
+	missing, err := x.missing()
+	if err != nil {
+		return nil, err
+	}
 	if err := x.FS.MkdirAll(x.Dir); err != nil {
-		return nil, false, fmt.Errorf("make the directory: %w", err)
+		return nil, fmt.Errorf("make the directory: %w", err)
+	}
+	if err := giveTo(x.old.uid, x.old.gid, missing...); err != nil {
+		return nil, err
 	}
 	_, statErr := os.Stat(filepath.Join(x.Dir, vfs.LockName))
 	if lock, err = vfs.Lock(x.Dir); err != nil {
-		if errors.Is(err, vfs.ErrLocked) {
-			err = fmt.Errorf("%w: %w", ErrInUse, err)
-		}
-		return nil, false, err
+		return nil, x.targetInUse(err)
 	}
 	if errors.Is(statErr, fs.ErrNotExist) {
 		uid, gid, err := vfs.Owner(x.Dir)
@@ -44,15 +50,57 @@ func (x *restorer) lockDir() (lock io.Closer, made bool, err error) {
 			err = giveTo(uid, gid, filepath.Join(x.Dir, vfs.LockName))
 		}
 		if err != nil {
-			return nil, false, errors.Join(err, lock.Close())
+			return nil, errors.Join(err, lock.Close())
 		}
 	}
-	return lock, made, nil
+	return lock, nil
+}
+
+// tryDir tells whether lockDir could do it, and makes nothing.
+func (x *restorer) tryDir() error {
+	if _, err := x.missing(); err != nil {
+		return err
+	}
+	if who, locked := vfs.Locked(x.Dir); locked {
+		return x.targetInUse(&vfs.LockedError{Dir: x.Dir, Holder: who})
+	}
+	dir := existingPart(x.Dir)
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return &fs.PathError{Op: "write in", Path: dir, Err: err}
+	}
+	return nil
+}
+
+// targetInUse says what to do about the process that has the directory, if that is what is wrong.
+func (x *restorer) targetInUse(err error) error {
+	var locked *vfs.LockedError
+	if !errors.As(err, &locked) {
+		return err
+	}
+	return fmt.Errorf("%w: %s is in use by %s; stop the server first (systemctl stop tarn), or restore into another directory with --to-dir",
+		ErrInUse, x.Dir, locked.Holder)
+}
+
+// missing are the directories that have to be made, the outer ones first. They are to belong to whom the
+// snapshot's files belong: nobody else tells who the server is.
+func (x *restorer) missing() (dirs []string, err error) {
+	for dir, last := filepath.Clean(x.Dir), existingPart(x.Dir); dir != last && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir)
+	}
+	slices.Reverse(dirs)
+	if x.report.Made = len(dirs) > 0; x.report.Made {
+		x.old.uid, x.old.gid, err = vfs.Owner(filepath.Join(x.Source, treeName))
+	}
+	return dirs, err
 }
 
 // readOld looks at what is in the directory. What can not be read is kept all the same.
 func (x *restorer) readOld(ctx context.Context) (err error) {
+	defer func() { x.report.UID = x.old.uid }()
 	names, err := x.FS.List(x.Dir)
+	if x.DryRun && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("read the directory: %w", err)
 	}
@@ -65,7 +113,7 @@ func (x *restorer) readOld(ctx context.Context) (err error) {
 	}
 	x.old.there = slices.ContainsFunc(names, func(n string) bool { return slices.Contains(oldNames, n) })
 	if !x.old.there {
-		return nil
+		return x.lookAtRest(ctx, names)
 	}
 	v, err := openView(ctx, x.Dir)
 	if err != nil {
@@ -76,16 +124,31 @@ func (x *restorer) readOld(ctx context.Context) (err error) {
 			return err
 		}
 		x.report.OldProblem = err.Error()
-		return nil
+		if err := x.lookAtRest(ctx, names); err != nil {
+			return err
+		}
+		return x.sameStore(cmp.Or(x.report.OldStoreID, x.KnownStore))
 	}
 	defer v.Close()
-	if v.ID() != "" && v.ID() != x.source.StoreID && !x.OtherStore {
-		return fmt.Errorf("%w: %s holds store %s, and %s is of store %q; restore into another directory, or say that the other store may be replaced",
-			ErrRestoreTarget, x.Dir, v.ID(), x.name(), x.source.StoreID)
+	if err := x.sameStore(v.ID()); err != nil {
+		return err
 	}
 	x.report.OldStoreID, x.report.OldRevision = v.ID(), v.Revision()
 	x.old.term, x.old.authRevision = v.s.term, v.s.auth.head.Revision()
 	return nil
+}
+
+// sameStore refuses to replace a store by another one; id is "" if it is not known.
+func (x *restorer) sameStore(id string) error {
+	if id == "" || id == x.source.StoreID || x.OtherStore {
+		return nil
+	}
+	holds := "holds"
+	if x.report.OldProblem != "" {
+		holds = "can not be read as a whole, but as far as can be told it holds"
+	}
+	return fmt.Errorf("%w: %s %s store %s, and %s is of store %q; restore into another directory (--to-dir), or say that the other store may be replaced (--other-store)",
+		ErrRestoreTarget, x.Dir, holds, id, x.name(), x.source.StoreID)
 }
 
 // makeAside makes the directory for the old state and returns its name.
@@ -162,18 +225,4 @@ func giveTo(uid, gid int, names ...string) error {
 		}
 	}
 	return nil
-}
-
-// explainNoSpace says how much space is needed, where that is what was missing.
-func (x *restorer) explainNoSpace(err error) error {
-	if !vfs.IsNoSpace(err) || errors.Is(err, ErrRestoring) {
-		return err
-	}
-	const mib = 1 << 20
-	free := "less than that"
-	if u, usageErr := x.FS.Usage(x.Dir); usageErr == nil {
-		free = fmt.Sprintf("%d MiB", u.Free/mib)
-	}
-	return fmt.Errorf("there is no space in %s for the restored state beside the present one: it needs about %d MiB, and %s are free; nothing was changed: make room (an older %s* directory that is not needed any more?), or raise the quota (zfs set refquota): %w",
-		x.Dir, (x.source.TreeBytes+x.source.WALBytes)/mib+1, free, asideName, err)
 }

@@ -162,7 +162,7 @@ func TestRestoreOverDamage(t *testing.T) {
 		snapshot, want := copyTree(t, s.opts.Dir), contentOf(t, s)
 		dir := copyTree(t, s.opts.Dir)
 		must(t, harm(dir))
-		r, restored := restoreInto(t, RestoreOptions{Dir: dir, Source: snapshot})
+		r, restored := restoreInto(t, RestoreOptions{Dir: dir, Source: snapshot, Time: advanceSince})
 		if r.OldRevision != 0 || r.OldProblem == "" || r.Revision != s.Revision()+advanceUnknown || r.Aside == "" {
 			t.Errorf("%+v", r)
 		}
@@ -174,7 +174,7 @@ func TestRestoreOverDamage(t *testing.T) {
 func TestRestoreToDir(t *testing.T) {
 	s := busyStore(t, 5)
 	snapshot, want := copyTree(t, s.opts.Dir), contentOf(t, s)
-	r, restored := restoreInto(t, RestoreOptions{Dir: filepath.Join(t.TempDir(), "a", "b"), Source: snapshot, Empty: true})
+	r, restored := restoreInto(t, RestoreOptions{Dir: filepath.Join(t.TempDir(), "a", "b"), Source: snapshot, Empty: true, Time: advanceSince})
 	if r.Revision != s.Revision()+advanceUnknown || r.Aside != "" {
 		t.Errorf("%+v", r)
 	}

@@ -20,13 +20,14 @@ import (
 
 // Store is an open store. All methods are safe for concurrent use.
 type Store struct {
-	opts Options
-	log  *slog.Logger
-	lock io.Closer // of the directory
-	wal  *wal.Log
-	tree *tree.Tree
-	id   [16]byte
-	term int64
+	opts     Options
+	log      *slog.Logger
+	lock     io.Closer // of the directory
+	instance string
+	wal      *wal.Log
+	tree     *tree.Tree
+	id       [16]byte
+	term     int64
 
 	// mu is held by whoever evaluates or applies a write: it guards the head.
 	mu       sync.Mutex
@@ -116,6 +117,10 @@ func (s *Store) readFailed(err error) error {
 // ID returns the store's identity, 32 hex digits, made when the store was
 // created.
 func (s *Store) ID() string { return fmt.Sprintf("%x", s.id[:]) }
+
+// Instance is the random number in hex, made when the store was opened, that the directory's lock
+// file has too (see vfs.HolderOf).
+func (s *Store) Instance() string { return s.instance }
 
 // Term counts the starts of the store: 2 the first time.
 func (s *Store) Term() int64 { return s.term }

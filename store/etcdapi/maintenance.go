@@ -10,6 +10,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/tarn-kv/tarn/store"
 )
@@ -20,10 +22,15 @@ type maintenanceService struct {
 	s *Server
 }
 
+// InstanceHeader is the header of the answer to Status that has Store.Instance.
+const InstanceHeader = "tarn-instance"
+
 func (m maintenanceService) Status(ctx context.Context, _ *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
 	if err := m.s.requireUser(ctx); err != nil {
 		return nil, err
 	}
+	// It fails only where there is no call to send it with.
+	_ = grpc.SetHeader(ctx, metadata.Pairs(InstanceHeader, m.s.store.Instance()))
 	st := m.s.store.Status()
 	resp := &etcdserverpb.StatusResponse{
 		Header:           m.s.header(st.Revision),

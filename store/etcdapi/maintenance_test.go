@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/tarn-kv/tarn/store"
 )
@@ -45,6 +47,21 @@ func (a *adminTest) txn(ops ...*pb.RequestOp) {
 	a.t.Helper()
 	if _, err := a.kv.Txn(a.ctx, &pb.TxnRequest{Success: ops}); err != nil {
 		a.t.Fatal(err)
+	}
+}
+
+// The instance of the lock file is told by Status, and by nothing else.
+func TestStatusTellsTheInstance(t *testing.T) {
+	a := newAdminTest(t, Config{})
+	var header metadata.MD
+	if _, err := a.Status(a.ctx, &pb.StatusRequest{}, grpc.Header(&header)); err != nil {
+		t.Fatal(err)
+	}
+	if got := header.Get(InstanceHeader); len(got) != 1 || got[0] == "" || got[0] != a.s.store.Instance() {
+		t.Errorf("header %q, instance %q", got, a.s.store.Instance())
+	}
+	if _, err := a.Hash(a.ctx, &pb.HashRequest{}, grpc.Header(&header)); err != nil || len(header.Get(InstanceHeader)) > 0 {
+		t.Errorf("Hash sends %v, %v", header, err)
 	}
 }
 

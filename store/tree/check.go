@@ -3,7 +3,7 @@ package tree
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -46,8 +46,16 @@ func (t *Tree) Check(ctx context.Context, finding func(string)) error {
 func checkTree(ctx context.Context, tx *bolt.Tx, finding func(string)) error {
 	for err := range tx.Check() { // drained to the end: its goroutine uses tx
 		if ctx.Err() == nil {
-			finding(fmt.Sprintf("pages: %v", err))
+			finding("pages: " + plainFinding(err))
 		}
 	}
 	return ctx.Err()
 }
+
+// plainFinding says what bbolt found, without how it stumbled over it.
+func plainFinding(err error) string {
+	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "panic: "), assertion)
+}
+
+// assertion begins what bbolt says of a page that is not what it must be.
+const assertion = "assertion failed: "

@@ -49,7 +49,7 @@ func damaged(op, path string, cause any) error {
 	if err, ok := cause.(error); ok {
 		text = err.Error()
 	}
-	return pathError(op, path, fmt.Errorf("%w (%s)", ErrDamaged, text))
+	return pathError(op, path, fmt.Errorf("%w (%s)", ErrDamaged, strings.TrimPrefix(text, assertion)))
 }
 
 // noSpace tells whether a commit failed for want of space. bbolt turns some

@@ -47,6 +47,7 @@ type openMode int
 const (
 	modeWrite openMode = iota
 	modeRead
+	modeBrief // modeRead, for the file's own data alone
 	modeCreate
 )
 
@@ -55,7 +56,7 @@ const (
 func openHandle(path string, o Options, mode openMode) (h *handle, err error) {
 	var file *os.File
 	open := func(name string, _ int, perm os.FileMode) (f *os.File, err error) {
-		flag := map[openMode]int{modeWrite: os.O_RDWR, modeRead: os.O_RDONLY, modeCreate: os.O_RDWR | os.O_CREATE | os.O_EXCL}[mode]
+		flag := map[openMode]int{modeWrite: os.O_RDWR, modeRead: os.O_RDONLY, modeBrief: os.O_RDONLY, modeCreate: os.O_RDWR | os.O_CREATE | os.O_EXCL}[mode]
 		if f, err = vfs.OpenRegular(name, flag, perm); err != nil {
 			return nil, err
 		}
@@ -69,10 +70,10 @@ func openHandle(path string, o Options, mode openMode) (h *handle, err error) {
 	options := &bolt.Options{
 		Timeout:         lockTimeout,
 		FreelistType:    bolt.FreelistMapType,
-		PreLoadFreelist: true,
+		PreLoadFreelist: mode != modeBrief,
 		InitialMmapSize: o.MapSize,
 		PageSize:        o.PageSize,
-		ReadOnly:        mode == modeRead,
+		ReadOnly:        mode == modeRead || mode == modeBrief,
 		OpenFile:        open,
 		NoFreelistSync:  true,
 	}
@@ -123,7 +124,7 @@ func prepare(f *os.File, mode openMode) error {
 	if info.Size() == 0 {
 		return errEmptyFile
 	}
-	damage, err := firstDamage(f)
+	damage, err := firstDamage(f, mode == modeBrief)
 	if damage != "" {
 		return damaged("open", f.Name(), damage)
 	}
@@ -133,7 +134,7 @@ func prepare(f *os.File, mode openMode) error {
 // lock takes the lock that bbolt takes, waiting as long for it.
 func lock(f *os.File, mode openMode) error {
 	how := unix.LOCK_EX
-	if mode == modeRead {
+	if mode == modeRead || mode == modeBrief {
 		how = unix.LOCK_SH
 	}
 	for start := time.Now(); ; time.Sleep(lockPause) {

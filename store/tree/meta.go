@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -51,12 +52,8 @@ func readMeta(tx *bolt.Tx) (m Meta, err error) {
 		return Meta{}, err
 	}
 	m.StorageVersion = string(b.Get(metaStorageVersion))
-	if p := tx.Bucket(bucketPrivate); p != nil {
-		id := p.Get(privateStoreID)
-		if id != nil && len(id) != len(m.StoreID) {
-			return Meta{}, fmt.Errorf("the store id has %d bytes instead of %d", len(id), len(m.StoreID))
-		}
-		copy(m.StoreID[:], id)
+	if m.StoreID, err = readStoreID(tx); err != nil {
+		return Meta{}, err
 	}
 	m.Revision = max(0, m.ScheduledCompact, m.FinishedCompact)
 	if k, _ := tx.Bucket(bucketKey).Cursor().Last(); k != nil {
@@ -67,6 +64,43 @@ func readMeta(tx *bolt.Tx) (m Meta, err error) {
 		m.Revision = max(m.Revision, r.Main)
 	}
 	return m, nil
+}
+
+// readStoreID returns the store's ID, zero if it has none yet.
+func readStoreID(tx *bolt.Tx) (id StoreID, err error) {
+	p := tx.Bucket(bucketPrivate)
+	if p == nil {
+		return id, nil
+	}
+	value := p.Get(privateStoreID)
+	if value != nil && len(value) != len(id) {
+		return id, fmt.Errorf("the store id has %d bytes instead of %d", len(value), len(id))
+	}
+	copy(id[:], value)
+	return id, nil
+}
+
+// ReadStoreID reads the store's ID, zero if it has none yet, from a file that nobody writes to. It looks at the
+// few pages on the way there and at no records, so a large file takes no longer. The errors are those
+// of Open for reading.
+func ReadStoreID(path string) (id StoreID, err error) {
+	h, err := openHandle(path, Options{Path: path}.withDefaults(), modeBrief)
+	if err != nil {
+		return id, err
+	}
+	err = guard("read the store id of", path, func() error {
+		return h.db.View(func(tx *bolt.Tx) error {
+			if tx.Bucket(bucketKey) == nil || tx.Bucket(bucketMeta) == nil {
+				return pathError("open", path, ErrForeign)
+			}
+			if id, err = readStoreID(tx); err != nil {
+				return damaged("read", path, err)
+			}
+			return nil
+		})
+	})
+	h.release()
+	return id, errors.Join(err, h.closeErr)
 }
 
 // Leases returns the leases in the tree in the order of their keys.

@@ -54,7 +54,7 @@ func TestPagesOfGoodFiles(t *testing.T) {
 				continue
 			}
 			f := openFile(t, db.Path())
-			if damage, err := firstDamage(f); damage != "" || err != nil {
+			if damage, err := firstDamage(f, false); damage != "" || err != nil {
 				t.Fatalf("transaction %d: %s, %v", i, damage, err)
 			}
 			f.Close()
@@ -183,7 +183,7 @@ func TestBadPages(t *testing.T) {
 			c.harm(p)
 			path := testPath(t)
 			writeFile(t, path, p.file)
-			damage, err := firstDamage(openFile(t, path))
+			damage, err := firstDamage(openFile(t, path), false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,8 @@
 package vfs
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -39,22 +41,44 @@ const (
 	maxHolderLen = 300
 )
 
+// The second line of the lock file: what the holder is. Before it comes the text for people.
+const (
+	serverLine  = "server " // and its instance
+	offlineLine = "no server"
+	// maxKindLen is longer than such a line, in bytes.
+	maxKindLen = 100
+)
+
 // Lock takes the directory for this process until the result is closed, or the
 // process ends. It fails with an error matching ErrLocked if the directory is
 // taken, also by this process itself. The lock file stays; who holds the lock may
-// remove it.
-func Lock(dir string) (io.Closer, error) {
+// remove it. The file tells that the holder is no server.
+func Lock(dir string) (io.Closer, error) { return lockAs(dir, offlineLine) }
+
+// LockForServer is Lock for a server. The instance is a random number in hex that nobody
+// else has: the server tells it to those who ask, so that they can see whether it is
+// the one that holds the directory (see HolderOf).
+func LockForServer(dir string) (lock io.Closer, instance string, err error) {
+	var id [16]byte
+	rand.Read(id[:])
+	instance = hex.EncodeToString(id[:])
+	lock, err = lockAs(dir, serverLine+instance)
+	return lock, instance, err
+}
+
+func lockAs(dir, kind string) (io.Closer, error) {
 	f, err := lockFile(dir, filepath.Join(dir, LockName))
 	if err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf("pid %d, since %s, command: %s\n", os.Getpid(),
+	who := fmt.Sprintf("pid %d, since %s, command: %s", os.Getpid(),
 		time.Now().UTC().Format(time.RFC3339), strings.Join(os.Args, " "))
+	who = strings.ReplaceAll(who[:min(len(who), maxHolderLen)], "\n", " ")
 	err = f.Truncate(0)
 	if err == nil {
-		_, err = f.WriteAt([]byte(text), 0)
+		_, err = f.WriteAt([]byte(who+"\n"+kind+"\n"), 0)
 	}
-	// The text is only for people: a full disk must not keep a server down.
+	// The text is only for people and for a comparison: a full disk must not keep a server down.
 	if err != nil && !IsNoSpace(err) {
 		f.Close()
 		return nil, err
@@ -79,7 +103,7 @@ func lockFile(dir, name string) (*os.File, error) {
 		} else if err != unix.EWOULDBLOCK {
 			err = &fs.PathError{Op: "flock", Path: name, Err: err}
 		} else if err = nil; try == lockTries {
-			err = &LockedError{Dir: dir, Holder: holder(f)}
+			err = &LockedError{Dir: dir, Holder: readHolder(f).Who}
 		}
 		f.Close()
 		if err != nil {
@@ -103,18 +127,31 @@ func isNamed(f *os.File, name string) (bool, error) {
 	return err == nil && os.SameFile(mine, now), err
 }
 
-// Locked tells whether a process, perhaps this one, holds the lock of the
+// Holder is the process that holds the lock of a directory.
+type Holder struct {
+	Who      string // for a person
+	Instance string // of a server, as it got it from LockForServer; "" if that is not known
+	Offline  bool   // it is known to be no server
+}
+
+// HolderOf tells whether a process, perhaps this one, holds the lock of the
 // directory, and which. It changes nothing and needs only the right to read.
-func Locked(dir string) (who string, locked bool) {
+func HolderOf(dir string) (h Holder, locked bool) {
 	f, err := OpenRegular(filepath.Join(dir, LockName), os.O_RDONLY, 0)
 	if err != nil {
-		return "", false
+		return Holder{}, false
 	}
 	defer f.Close()
 	if flock(f, unix.LOCK_SH) != unix.EWOULDBLOCK {
-		return "", false
+		return Holder{}, false
 	}
-	return holder(f), true
+	return readHolder(f), true
+}
+
+// Locked is HolderOf for those who only show it.
+func Locked(dir string) (who string, locked bool) {
+	h, locked := HolderOf(dir)
+	return h.Who, locked
 }
 
 type dirLock struct{ f *os.File }
@@ -127,11 +164,21 @@ func flock(f *os.File, how int) error {
 	return ignoreEINTR(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
 }
 
-func holder(f *os.File) string {
-	b := make([]byte, maxHolderLen)
+// readHolder reads a lock file. One without a second line is of an older version, or was written
+// on a full disk.
+func readHolder(f *os.File) (h Holder) {
+	b := make([]byte, maxHolderLen+maxKindLen)
 	n, _ := f.ReadAt(b, 0)
-	if text := strings.TrimSpace(string(b[:n])); text != "" {
-		return text
+	who, kind, _ := strings.Cut(string(b[:n]), "\n")
+	kind, _, whole := strings.Cut(kind, "\n")
+	if h.Who = strings.TrimSpace(who[:min(len(who), maxHolderLen)]); h.Who == "" {
+		h.Who = "another process"
 	}
-	return "another process"
+	if whole {
+		h.Instance, _ = strings.CutPrefix(kind, serverLine)
+		if h.Offline = kind == offlineLine; h.Offline || h.Instance == kind {
+			h.Instance = ""
+		}
+	}
+	return h
 }

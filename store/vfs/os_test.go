@@ -160,6 +160,43 @@ func TestLock(t *testing.T) {
 	l.Close()
 }
 
+// The lock file tells a server from others, whatever the command line is, and one without that is told
+// as what it is: not known.
+func TestLockHolder(t *testing.T) {
+	dir, args := t.TempDir(), os.Args
+	defer func() { os.Args = args }()
+	os.Args = []string{"tarn\nserver feed", strings.Repeat("long ", 100)}
+	l, err := Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, locked := HolderOf(dir); !locked || !h.Offline || h.Instance != "" || strings.Contains(h.Who, "\n") {
+		t.Errorf("no server: %+v, %v", h, locked)
+	}
+	l.Close()
+	seen := map[string]bool{}
+	for range 2 {
+		l, instance, err := LockForServer(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, locked := HolderOf(dir)
+		if !locked || h.Offline || h.Instance != instance || len(instance) != 32 || seen[instance] {
+			t.Errorf("a server %s: %+v, %v", instance, h, locked)
+		}
+		seen[instance] = true
+		for _, text := range []string{"", "pid 1, command: old\n", "pid 1\nserver fe"} {
+			if err := os.WriteFile(filepath.Join(dir, LockName), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if h, locked := HolderOf(dir); !locked || h.Offline || h.Instance != "" || h.Who == "" {
+				t.Errorf("%q: %+v, %v", text, h, locked)
+			}
+		}
+		l.Close()
+	}
+}
+
 // TestLockEndsWithTheProcess takes the lock in a process that is then killed.
 func TestLockEndsWithTheProcess(t *testing.T) {
 	const env = "VFS_TEST_LOCK"
