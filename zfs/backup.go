@@ -2,6 +2,7 @@ package zfs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -91,7 +92,7 @@ type VerifyOptions struct {
 type BackupReport struct {
 	Snapshots int      `json:"snapshots"`        // that were found in order
 	Newest    string   `json:"newest,omitempty"` // that can be restored
-	Findings  []string `json:"findings"`         // what is damaged
+	Findings  []string `json:"findings"`         // what is damaged, or keeps a push out
 	Notes     []string `json:"notes"`            // what is odd and no damage
 }
 
@@ -144,7 +145,8 @@ func verifyDataset(ctx context.Context, target Target, source string, opts Verif
 	return report, report.readAll(ctx, &h, newest, opts)
 }
 
-// compare finds snapshots that have the name of one at the source and are another.
+// compare finds snapshots that have the name of one at the source and are another, and
+// what would make a push refuse the target.
 func (r *BackupReport) compare(ctx context.Context, h *history, source string) error {
 	if source == "" {
 		return nil
@@ -160,13 +162,17 @@ func (r *BackupReport) compare(ctx context.Context, h *history, source string) e
 			}
 		}
 	}
-	if _, _, ok := newestCommon(&from, h); !ok {
-		r.find("it has no snapshot in common with %s", source)
+	base, err := baseOf(&from, h, func(common state) (int64, error) { return h.writtenSince(ctx, common) })
+	if errors.Is(err, ErrDiverged) || errors.Is(err, ErrMixed) {
+		r.find("%v", err)
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	behind := 0
 	for _, here := range from.ours() {
-		if _, there := h.byGUID(here.guid); !there && here.order > orderOfCommon(&from, h) {
+		if _, there := h.byGUID(here.guid); !there && here.order > base.order {
 			behind++
 		}
 	}
@@ -174,11 +180,6 @@ func (r *BackupReport) compare(ctx context.Context, h *history, source string) e
 		r.Notes = append(r.Notes, fmt.Sprintf("%d newer snapshot(s) of %s are not there yet", behind, source))
 	}
 	return nil
-}
-
-func orderOfCommon(from, to *history) uint64 {
-	s, _, _ := newestCommon(from, to)
-	return s.order
 }
 
 // readAll makes zfs read all that a snapshot refers to.

@@ -1,8 +1,8 @@
 package zfs
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,13 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
-	"time"
 )
 
 const (
 	// copiesSuffix is what the directory of the copies is called after the data directory.
 	copiesSuffix = "-snapshots"
-	recordName   = "snapshot.json"
 	// unfinishedPrefix begins the names of directories that are being made or
 	// removed. Whoever works on one holds its lock; others may be removed.
 	unfinishedPrefix = ".unfinished-"
@@ -52,27 +50,16 @@ func (c *Copies) Dir() string { return c.dir }
 // Root is the directory that has a directory for each copy.
 func (c *Copies) Root() string { return c.root }
 
-// copyRecord is what recordName holds of a copy.
-type copyRecord struct {
-	Format     int               `json:"format"` // 1
-	Name       string            `json:"name"`
-	Order      uint64            `json:"order"`
-	GUID       string            `json:"guid"`
-	Created    time.Time         `json:"created"`
-	Properties map[string]string `json:"properties"`
-	Holds      []string          `json:"holds,omitempty"`
-}
-
 // List returns our snapshots, the oldest first.
 func (c *Copies) List(ctx context.Context) ([]Snapshot, error) {
 	entries, err := os.ReadDir(c.root)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && c.dangling() == nil {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the snapshots of %s: %w", c.dir, fileKind(err))
+		return nil, fmt.Errorf("list the snapshots of %s: %w", c.dir, cmp.Or(c.dangling(), fileKind(err)))
 	}
-	var snaps []Snapshot
+	var snaps, damaged []Snapshot
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("list the snapshots of %s: %w", c.dir, err)
@@ -85,55 +72,103 @@ func (c *Copies) List(ctx context.Context) ([]Snapshot, error) {
 		case errors.Is(err, ErrNotOurs), errors.Is(err, ErrNotFound): // or destroyed meanwhile
 		case err != nil:
 			return nil, err
+		case s.Problem != "":
+			damaged = append(damaged, s)
 		default:
 			snaps = append(snaps, s)
 		}
 	}
 	slices.SortFunc(snaps, byOrder)
+	for i := range damaged {
+		damaged[i].Order = guessOrder(damaged[i], snaps)
+	}
+	snaps = append(snaps, damaged...)
+	slices.SortFunc(snaps, byOrder)
 	return snaps, nil
 }
 
-// get reads one snapshot.
-func (c *Copies) get(name string) (Snapshot, error) {
-	r, err := c.record(name)
+// guessOrder gives one whose description is damaged its place: behind the last of
+// the sound ones, in their order, whose name has no later time.
+func guessOrder(damaged Snapshot, sound []Snapshot) uint64 {
+	for _, s := range slices.Backward(sound) {
+		if name, _ := ParseName(s.Name); !name.Time.After(damaged.Created) {
+			return s.Order
+		}
+	}
+	return 0
+}
+
+// dangling is the error of a root that is a symbolic link to nothing, or nil.
+func (c *Copies) dangling() error {
+	to, err := os.Readlink(c.root)
 	if err != nil {
+		return nil
+	}
+	if _, err := os.Stat(c.root); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%s is a symbolic link to %s, and that does not exist: mount the file system that it is on, make the directory, or remove the link", c.root, to)
+}
+
+// sound is get for what needs the description.
+func (c *Copies) sound(name string) (Snapshot, error) {
+	s, err := c.get(name)
+	if err == nil && s.Problem != "" {
+		err = fmt.Errorf("snapshot %s: %w: %s; tarn restore %s reads its files all the same, tarn snapshot destroy removes it",
+			c.path(name), ErrDamaged, s.Problem, c.path(name))
+	}
+	return s, err
+}
+
+// get reads one snapshot, also one whose description is damaged.
+func (c *Copies) get(name string) (Snapshot, error) {
+	if err := c.isCopy(name); err != nil {
 		return Snapshot{}, err
 	}
-	props := map[string]Property{}
-	for name, value := range r.Properties {
-		props[name] = Property{Value: value, Source: "local"}
+	var s Snapshot
+	r, err := c.record(name)
+	if err == nil {
+		s, err = r.snapshot()
 	}
-	s, ok := newSnapshot(name, props)
-	if !ok {
-		return Snapshot{}, notOurs(c.path(name), "its "+recordName+" has no number as "+PropRevision)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			return Snapshot{}, fmt.Errorf("snapshot %s: %w", c.path(name), fileKind(err))
+		}
+		// It can have been destroyed since it was looked at.
+		if again := c.isCopy(name); again != nil {
+			return Snapshot{}, again
+		}
+		parsed, _ := ParseName(name)
+		s = Snapshot{Name: name, Created: parsed.Time, Revision: parsed.Revision, Problem: err.Error()}
 	}
-	s.Created, s.Order, s.GUID, s.Holds = r.Created, r.Order, r.GUID, r.Holds
 	s.SizeBytes, s.UniqueBytes = treeSize(c.path(name))
 	return s, nil
 }
 
 func (c *Copies) path(name string) string { return filepath.Join(c.root, name) }
 
-func (c *Copies) record(name string) (*copyRecord, error) {
+// isCopy tells whether a name is that of a directory with something in it: what
+// has our name in the directory of the copies was published there as a whole.
+func (c *Copies) isCopy(name string) error {
 	path := c.path(name)
 	if _, ok := ParseName(name); !ok {
-		return nil, notOurs(path, "its name is not of the form "+exampleName)
+		return notOurs(path, "its name is not of the form "+exampleName)
 	}
-	if _, err := os.Lstat(path); err != nil {
-		return nil, fmt.Errorf("snapshot %s: %w", path, fileKind(err))
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("snapshot %s: %w", path, fileKind(err))
 	}
-	text, err := os.ReadFile(filepath.Join(path, recordName))
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return nil, notOurs(path, "it has no "+recordName)
-	case err != nil:
-		return nil, fmt.Errorf("snapshot %s: %w", path, fileKind(err))
+	if !info.IsDir() {
+		return notOurs(path, "it is no directory, and tarn makes no symbolic links")
 	}
-	r := &copyRecord{}
-	if err := json.Unmarshal(text, r); err != nil || r.Format != 1 || r.Name != name {
-		return nil, notOurs(path, "its "+recordName+" is not one that tarn wrote for it")
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return fmt.Errorf("snapshot %s: %w", path, fileKind(err))
 	}
-	return r, nil
+	if len(entries) == 0 {
+		return notOurs(path, "there is nothing in it")
+	}
+	return nil
 }
 
 // treeSize is what files take: by their lengths, and on the disk, as far as that

@@ -50,7 +50,7 @@ func (c *Copies) lock(ctx context.Context) (io.Closer, error) {
 }
 
 func (c *Copies) change(ctx context.Context, name string, f func(*copyRecord)) error {
-	if _, err := c.get(name); err != nil {
+	if _, err := c.sound(name); err != nil {
 		return err
 	}
 	lock, err := c.lock(ctx)
@@ -58,6 +58,9 @@ func (c *Copies) change(ctx context.Context, name string, f func(*copyRecord)) e
 		return err
 	}
 	defer lock.Close()
+	if _, err := c.sound(name); err != nil {
+		return err
+	}
 	r, err := c.record(name)
 	if err != nil {
 		return err
@@ -76,7 +79,8 @@ func (c *Copies) change(ctx context.Context, name string, f func(*copyRecord)) e
 	return nil
 }
 
-// Destroy destroys one snapshot: its name goes first, in one step.
+// Destroy destroys one snapshot, also one whose description is damaged: its name
+// goes first, in one step.
 func (c *Copies) Destroy(ctx context.Context, name string) error {
 	if _, err := c.get(name); err != nil {
 		return err
@@ -114,7 +118,7 @@ func (c *Copies) Destroy(ctx context.Context, name string) error {
 
 // Open gives the directory of a snapshot.
 func (c *Copies) Open(_ context.Context, name string) (string, func() error, error) {
-	if _, err := c.get(name); err != nil {
+	if _, err := c.sound(name); err != nil {
 		return "", nil, err
 	}
 	reading, err := shareDir(c.path(name))

@@ -3,7 +3,6 @@ package zfs
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +31,9 @@ func (c *Copies) Create(ctx context.Context, opts CreateOptions) (_ Snapshot, er
 		return fail(err)
 	}
 	if err := owner.mkdir(c.root); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fail(err)
+	}
+	if err := c.dangling(); err != nil {
 		return fail(err)
 	}
 	var random [8]byte
@@ -69,6 +71,9 @@ func (c *Copies) Create(ctx context.Context, opts CreateOptions) (_ Snapshot, er
 		r.Holds = []string{opts.Hold}
 	}
 	if err := settle(work, owner); err != nil {
+		return fail(err)
+	}
+	if r.Files, err = hashFiles(ctx, work); err != nil {
 		return fail(err)
 	}
 	if err := c.publish(ctx, work, name, r, owner); err != nil {
@@ -139,37 +144,6 @@ func (c *Copies) removeLeftovers() error {
 		if err != nil {
 			return fmt.Errorf("remove what an interrupted snapshot has left: %w", err)
 		}
-	}
-	return nil
-}
-
-// writeRecord replaces the record of a copy in one step.
-func writeRecord(dir string, r *copyRecord) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, recordName)
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		return errors.Join(err, removeIfThere(path+".new"))
-	}
-	return syncDir(dir)
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	return nil
 }

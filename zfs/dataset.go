@@ -168,5 +168,9 @@ func ValidLabel(label string) error {
 	if len(label) > maxLabel || control || label == "-" {
 		return errors.New("a label has at most 200 bytes, is no single -, and has no tabs, line breaks or other control characters")
 	}
+	_, isName := ParseName(label[strings.LastIndexByte(label, '@')+1:])
+	if label == Newest || isName {
+		return errors.New("a label is not what names another snapshot: " + Newest + ", or the name of one, such as " + exampleName)
+	}
 	return nil
 }

@@ -80,3 +80,9 @@ func (d *Dataset) mountAlone(ctx context.Context, full string) (string, func() e
 func noDataDir(full string, err error) error {
 	return fmt.Errorf("open the snapshot %s: the data directory is not in it; was it made later? %w", full, err)
 }
+
+// CheckFiles is nil for each snapshot that is there: ZFS checks what it reads.
+func (d *Dataset) CheckFiles(ctx context.Context, name string) error {
+	_, err := d.get(ctx, name)
+	return err
+}

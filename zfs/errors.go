@@ -38,6 +38,9 @@ var (
 	ErrNoZFS = errors.New("ZFS is not available")
 	// ErrNotOurs is returned when a snapshot was not made by tarn, and is left alone for that.
 	ErrNotOurs = errors.New("it is not a snapshot of tarn")
+	// ErrDamaged is returned when a stream file or its manifest, or a file copy or its
+	// description, is not what it was.
+	ErrDamaged = errors.New("it is damaged")
 )
 
 // CommandError is the failure of one command.

@@ -135,6 +135,20 @@ func (h *history) byGUID(guid string) (state, bool) {
 	return state{}, false
 }
 
+// writtenSince is how many bytes were written to the dataset after one of its snapshots.
+func (h *history) writtenSince(ctx context.Context, s state) (int64, error) {
+	prop := "written@" + s.name
+	props, err := h.properties(ctx, h.dataset, prop)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(props[prop].Value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s on %s has the property %s = %q, which should be a number", h.dataset, h.host, prop, props[prop].Value)
+	}
+	return n, nil
+}
+
 // isOurBookmark tells our bookmarks: they have the name of the snapshot.
 func isOurBookmark(name string) bool {
 	_, ok := ParseName(name)

@@ -17,6 +17,9 @@ const (
 	exampleName = "tarn-20060102T150405Z-r123"
 )
 
+// Newest is the word that people name the newest snapshot with, so no label can be it.
+const Newest = "newest"
+
 // Properties of our snapshots. One that is not there is "".
 const (
 	PropRevision = "tarn-kv:revision" // decimal; a snapshot without it is not ours

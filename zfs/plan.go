@@ -18,6 +18,8 @@ var (
 	ErrMixed = errors.New("raw and other streams can not be mixed")
 	// ErrInterrupted is returned when what was received in part can not be continued.
 	ErrInterrupted = errors.New("an interrupted transfer can not be continued")
+	// ErrUnderWay is returned when another transfer writes to the target.
+	ErrUnderWay = errors.New("another push or pull into it is under way")
 	// ErrNothingToSend is returned when the source has none of our snapshots.
 	ErrNothingToSend = errors.New("there is no snapshot of tarn")
 )
@@ -54,22 +56,32 @@ func planSteps(from, to *history, written func(common state) (int64, error)) ([]
 	if len(to.snapshots) == 0 {
 		return nil, fmt.Errorf("%s on %s exists and has no snapshot: %w; name a dataset that does not exist, it is made then", to.dataset, to.host, ErrTargetInUse)
 	}
-	source, target, ok := newestCommon(from, to)
-	if !ok {
-		return nil, diverged(from, to, nil, 0)
-	}
-	if err := sameKind(from, to, source, target); err != nil {
-		return nil, err
-	}
-	n, err := written(target)
+	source, err := baseOf(from, to, written)
 	if err != nil {
 		return nil, err
 	}
-	if n != 0 {
-		return nil, diverged(from, to, &target, n)
-	}
 	newer := slices.DeleteFunc(ours, func(s state) bool { return s.order <= source.order })
 	return chain(&source, newer), nil
+}
+
+// baseOf is the state of the source that the next stream to the target begins from.
+// ErrDiverged and ErrMixed are returned if there can be none.
+func baseOf(from, to *history, written func(common state) (int64, error)) (state, error) {
+	source, target, ok := newestCommon(from, to)
+	if !ok {
+		return state{}, diverged(from, to, nil, 0)
+	}
+	if err := sameKind(from, to, source, target); err != nil {
+		return state{}, err
+	}
+	n, err := written(target)
+	if err != nil {
+		return state{}, err
+	}
+	if n != 0 {
+		return state{}, diverged(from, to, &target, n)
+	}
+	return source, nil
 }
 
 // chain is a stream for each state, from the one before.

@@ -24,7 +24,7 @@ func Pull(ctx context.Context, target Target, name, to string, opts TransferOpti
 		err = p.run(ctx, to)
 		result = p.result
 	case target.Host == "" && target.Dataset == to:
-		err = fmt.Errorf("that is the backup itself; name another dataset")
+		err = fmt.Errorf("that is the backup itself: %w; name another dataset", ErrTargetInUse)
 	default:
 		r := replication{upTo: name, opts: opts, result: result, book: noBook{}}
 		if err = r.read(ctx, target.host(), host{}, target.Dataset, to); err == nil {
@@ -55,7 +55,12 @@ type dirPull struct {
 
 func (p *dirPull) run(ctx context.Context, to string) error {
 	files, _, err := readManifest(p.dir)
-	if err != nil {
+	whole := slices.ContainsFunc(files, func(f StreamFile) bool { return f.Snapshot == p.upTo })
+	switch {
+	case errors.Is(err, ErrDamaged) && whole: // what is behind the damaged line is not needed
+	case errors.Is(err, ErrDamaged) && len(files) > 0:
+		return fmt.Errorf("%w; --snapshot %s gets all that is before that line", err, files[len(files)-1].Snapshot)
+	case err != nil:
 		return err
 	}
 	if p.upTo != "" {

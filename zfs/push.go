@@ -49,7 +49,7 @@ func Push(ctx context.Context, source string, target Target, opts TransferOption
 		return pushToDir(ctx, source, target, opts)
 	}
 	if target.Host == "" && (target.Dataset == source || strings.HasPrefix(target.Dataset, source+"/")) {
-		return TransferResult{}, fmt.Errorf("push %s to %s: that is the dataset itself or in it; name a dataset beside it, best in another pool", source, target.Dataset)
+		return TransferResult{}, fmt.Errorf("push %s to %s: that is the dataset itself or in it: %w; name a dataset beside it, best in another pool", source, target.Dataset, ErrTargetInUse)
 	}
 	r := replication{opts: opts, result: TransferResult{Sent: []Sent{}}}
 	err := r.read(ctx, host{}, target.host(), source, target.Dataset)

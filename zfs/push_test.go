@@ -121,20 +121,23 @@ func TestPushErrors(t *testing.T) {
 		want          error
 		words         string
 	}{
-		"full":       {"zfs receive", "cannot receive incremental stream: out of space", ErrNoSpace, "make room"},
-		"quota":      {"zfs receive", "cannot receive new filesystem stream: destination x space quota exceeded.", ErrNoSpace, "quota"},
-		"rights":     {"zfs receive", "cannot receive incremental stream: permission denied", ErrPermission, "zfs allow"},
-		"suspended":  {"zfs receive", "cannot receive: pool I/O is currently suspended", ErrSuspended, "zpool clear"},
-		"key":        {"zfs receive", "cannot receive incremental stream: inherited key must be loaded", nil, "zfs load-key"},
-		"iv set":     {"zfs receive", "cannot receive incremental stream: IV set guid mismatch. See the man page", ErrMixed, "new dataset"},
-		"two pushes": {"zfs receive", `cannot receive incremental stream: destination x contains partially-complete state from "zfs receive -s".`, nil, "run it again"},
-		"mark":       {"zfs set tarn-kv:label", "cannot set property: permission denied", ErrPermission, "not marked"},
+		"full":            {"zfs receive", "cannot receive incremental stream: out of space", ErrNoSpace, "make room"},
+		"quota":           {"zfs receive", "cannot receive new filesystem stream: destination x space quota exceeded.", ErrNoSpace, "quota"},
+		"rights":          {"zfs receive", "cannot receive incremental stream: permission denied", ErrPermission, "zfs allow"},
+		"suspended":       {"zfs receive", "cannot receive: pool I/O is currently suspended", ErrSuspended, "zpool clear"},
+		"key":             {"zfs receive", "cannot receive incremental stream: inherited key must be loaded", nil, "zfs load-key"},
+		"iv set":          {"zfs receive", "cannot receive incremental stream: IV set guid mismatch. See the man page", ErrMixed, "new dataset"},
+		"two pushes":      {"zfs receive", `cannot receive incremental stream: destination x contains partially-complete state from "zfs receive -s".`, ErrUnderWay, "run it again"},
+		"made by another": {"zfs receive", "cannot receive new filesystem stream: destination 'x' exists\nmust specify -F to overwrite it", ErrUnderWay, "is under way"},
+		"busy":            {"zfs receive", "cannot receive incremental stream: dataset is busy", ErrUnderWay, "wait for its end"},
+		"written to":      {"zfs receive", "cannot receive incremental stream: destination x has been modified\nsince most recent snapshot", ErrDiverged, "modified"},
+		"mark":            {"zfs set tarn-kv:label", "cannot set property: permission denied", ErrPermission, "not marked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			newest := w.snapshot()
 			w.Fail(c.command, c.text, 1)
 			_, err := Push(t.Context(), w.dataset.Name(), w.target("tank/backups/tarn"), TransferOptions{})
-			if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) {
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "-F") {
 				t.Errorf("told as: %v", err)
 			}
 			if r := w.push("tank/backups/tarn"); r.Newest != newest {
@@ -173,5 +176,86 @@ func TestTokenGone(t *testing.T) {
 	}
 	if r, err := Push(t.Context(), w.dataset.Name(), target, TransferOptions{AbortResume: true}); err != nil || r.Newest != newest {
 		t.Errorf("result %+v, %v", r, err)
+	}
+}
+
+// TestPushOvertaken has a second push finish at each point where the first has looked
+// at the target and not sent yet: nobody advises to roll back what that one has sent.
+func TestPushOvertaken(t *testing.T) {
+	w := newBackupWorld(t)
+	w.snapshot()
+	w.push("tank/backups/tarn")
+	for _, when := range []string{"after reading", "after planning"} {
+		newest := w.snapshot()
+		r := replication{opts: TransferOptions{}, book: noBook{}}
+		if err := r.read(t.Context(), host{}, host{}, w.dataset.Name(), "tank/backups/tarn"); err != nil {
+			t.Fatal(err)
+		}
+		steps, err := planSteps(&r.from, &r.to, func(s state) (int64, error) { return r.writtenSince(t.Context(), s) })
+		if err != nil || len(steps) != 1 {
+			t.Fatal(steps, err)
+		}
+		w.push("tank/backups/tarn")
+		if when == "after reading" {
+			err = r.run(t.Context())
+		} else {
+			err = r.step(t.Context(), steps[0], 1, 1)
+		}
+		if !errors.Is(err, ErrUnderWay) || strings.Contains(err.Error(), "rollback") {
+			t.Errorf("%s: %v", when, err)
+		}
+		if r := w.push("tank/backups/tarn"); r.Newest != newest {
+			t.Errorf("result of the next push %+v", r)
+		}
+	}
+}
+
+// TestVerifyDiverged verifies targets that a push refuses.
+func TestVerifyDiverged(t *testing.T) {
+	w := newBackupWorld(t)
+	w.snapshot()
+	const target = "tank/backups/tarn"
+	w.push(target)
+	verify := func() BackupReport {
+		t.Helper()
+		report, err := VerifyBackup(t.Context(), w.target(target), w.dataset.Name(), VerifyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	w.snapshot()
+	if r := verify(); len(r.Findings) != 0 || len(r.Notes) != 1 {
+		t.Errorf("a target that is behind: %+v", r)
+	}
+	lines, err := output(t.Context(), "zfs", "get", "-Ho", "value", "mountpoint", target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, lines[0][0], "data", "of somebody else")
+	if _, err := Push(t.Context(), w.dataset.Name(), w.target(target), TransferOptions{}); !errors.Is(err, ErrDiverged) {
+		t.Fatalf("push: %v", err)
+	}
+	if r := verify(); len(r.Findings) != 1 || !strings.Contains(r.Findings[0], ErrDiverged.Error()) {
+		t.Errorf("a target that was written to: %+v", r)
+	}
+	if r, err := VerifyBackup(t.Context(), w.target(target), "", VerifyOptions{}); err != nil || len(r.Findings) != 0 {
+		t.Errorf("without a source: %+v, %v", r, err)
+	}
+}
+
+// TestAbortWhileReceiving gives up what is not interrupted at all.
+func TestAbortWhileReceiving(t *testing.T) {
+	ssh := fakeSSH(t)
+	w := newBackupWorld(t)
+	w.snapshot()
+	target := w.target("ssh://nas/tank/backups/tarn")
+	put(t, ssh, "cut", "4000")
+	if _, err := Push(t.Context(), w.dataset.Name(), target, TransferOptions{}); err == nil {
+		t.Fatal("the push was not interrupted")
+	}
+	w.Fail("zfs receive -A", "cannot receive: dataset is busy", 1)
+	if _, err := Push(t.Context(), w.dataset.Name(), target, TransferOptions{AbortResume: true}); !errors.Is(err, ErrUnderWay) {
+		t.Errorf("told as: %v", err)
 	}
 }

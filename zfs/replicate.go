@@ -2,6 +2,7 @@ package zfs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -105,6 +106,9 @@ func (r *replication) run(ctx context.Context) error {
 		r.opts.note("%s on %s has nothing left of an interrupted transfer", r.to.dataset, r.to.host)
 	}
 	steps, err := planSteps(&r.from, &r.to, func(common state) (int64, error) { return r.writtenSince(ctx, common) })
+	if errors.Is(err, ErrDiverged) && r.othersSent(ctx) {
+		return r.underWay()
+	}
 	if err != nil {
 		return err
 	}
@@ -137,16 +141,7 @@ func (r *replication) writtenSince(ctx context.Context, s state) (int64, error) 
 	if r.pretended {
 		return 0, nil
 	}
-	prop := "written@" + s.name
-	props, err := r.to.properties(ctx, r.to.dataset, prop)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(props[prop].Value, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s on %s has the property %s = %q, which should be a number", r.to.dataset, r.to.host, prop, props[prop].Value)
-	}
-	return n, nil
+	return r.to.writtenSince(ctx, s)
 }
 
 func (r *replication) sendFlag() string {

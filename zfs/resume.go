@@ -57,7 +57,9 @@ func (r *replication) abort(ctx context.Context) error {
 	if r.opts.DryRun {
 		return fmt.Errorf("a dry run can not give up the interrupted transfer to %s; leave one of the two out", r.to.dataset)
 	}
-	if _, err := r.to.output(ctx, "zfs", "receive", "-A", r.to.dataset); err != nil {
+	if _, err := r.to.output(ctx, "zfs", "receive", "-A", r.to.dataset); errors.Is(err, ErrBusy) {
+		return r.underWay() // what it would delete is being received
+	} else if err != nil {
 		return fmt.Errorf("give up the interrupted transfer to %s: %w", r.to.dataset, err)
 	}
 	return r.readTarget(ctx)

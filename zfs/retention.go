@@ -10,6 +10,7 @@ import (
 // Rules say how many snapshots to keep. Each of them keeps by count and by age:
 //
 //   - Last keeps the newest ones. The newest of all is kept even if Last is 0.
+//     What a restore has set aside (IsSafety) does not count.
 //   - Hourly, Daily, Weekly and Monthly keep the newest snapshot of each hour, day,
 //     week (from Monday) or month, in UTC: for so many of these that have snapshots,
 //     and for so many up to now, whether they have any or not.
@@ -65,7 +66,8 @@ func floorDiv(n, by int64) int64 {
 }
 
 // Apply decides about the snapshots of one dataset. It returns a decision for
-// each, in the order in which they were made. now is what the clock says.
+// each, in the order in which they were made. now is what the clock says. One whose
+// description is damaged is kept, and counts for no rule.
 //
 // Clocks jump, so the rules trust them no further than they must. Which snapshot is
 // newer is told by the order in which they were made. A clock that went ahead makes
@@ -76,14 +78,19 @@ func floorDiv(n, by int64) int64 {
 // the times do, so neither stands in for the other. Where a clock was wrong, more is
 // kept, not less.
 func (r Rules) Apply(now time.Time, snaps []Snapshot) []Decision {
-	newest := slices.Clone(snaps) // the newest first
-	slices.SortFunc(newest, func(a, b Snapshot) int { return byOrder(b, a) })
+	// One whose description is damaged can hold anything, and stands in for none.
+	newest := slices.DeleteFunc(slices.Clone(snaps), func(s Snapshot) bool { return s.Problem != "" })
+	slices.SortFunc(newest, func(a, b Snapshot) int { return byOrder(b, a) }) // the newest first
 	decisions := make([]Decision, len(newest))
+	ordinary := 0 // what a restore sets aside takes no place away
 	for i, s := range newest {
 		d := &decisions[i]
 		d.Snapshot = s
-		if last := max(r.Last, 1); i < last {
+		if last := max(r.Last, 1); i < last || !s.IsSafety() && ordinary < last {
 			d.keep("last %d", last)
+		}
+		if !s.IsSafety() {
+			ordinary++
 		}
 		if len(s.Holds) > 0 {
 			d.keep("held with %s", strings.Join(s.Holds, ", "))
@@ -101,7 +108,14 @@ func (r Rules) Apply(now time.Time, snaps []Snapshot) []Decision {
 			p.apply(now.UTC(), decisions)
 		}
 	}
-	slices.Reverse(decisions)
+	for _, s := range snaps {
+		if s.Problem != "" {
+			d := Decision{Snapshot: s}
+			d.keep("damaged description: only destroy with its name removes it")
+			decisions = append(decisions, d)
+		}
+	}
+	slices.SortFunc(decisions, func(a, b Decision) int { return byOrder(a.Snapshot, b.Snapshot) })
 	return decisions
 }
 

@@ -109,6 +109,15 @@ func TestWhatKeepsInAnyCase(t *testing.T) {
 }
 
 // The order of the list does not matter: the order in which they were made does.
+// What a restore set aside is kept like others, and pushes out none that a person made.
+func TestWhatARestoreSetAsideDoesNotCount(t *testing.T) {
+	snaps := made("2026-11-30T10:00", "2026-11-30T10:01", "2026-11-30T10:02", "2026-11-30T10:03")
+	snaps[3].Label = SafetyLabel + "x"
+	if got := kept(Rules{Last: 2}.Apply(at("2026-11-30T12:00"), snaps)); got != "1 2 3" {
+		t.Errorf("kept %s", got)
+	}
+}
+
 func TestRulesSortThemselves(t *testing.T) {
 	snaps := made("2026-11-30T10:00", "2026-11-30T11:00", "2026-11-30T12:00")
 	slices.Reverse(snaps)

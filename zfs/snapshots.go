@@ -7,8 +7,9 @@ import (
 
 // Snapshots are the snapshots of one data directory: of its dataset (Dataset),
 // or file copies beside it (Copies). Only our own are seen and touched: those
-// whose name ParseName reads and that carry PropRevision themselves. A name is
-// one without the dataset. All errors of a snapshot that is not there are
+// whose name ParseName reads and that carry PropRevision themselves; and copies
+// whose description is damaged, so that they do not vanish without a word. A name
+// is one without the dataset. All errors of a snapshot that is not there are
 // ErrNotFound.
 //
 // The methods can be used from several goroutines and processes at once.
@@ -35,7 +36,14 @@ type Snapshots interface {
 	// Open gives the data directory as the snapshot holds it, to be read only.
 	// cleanup must be called when done; until then the snapshot can be busy.
 	// ErrNotMounted is returned when the dataset is not mounted.
+	// ErrDamaged is returned when its description is damaged (Snapshot.Problem).
 	Open(ctx context.Context, name string) (dir string, cleanup func() error, err error)
+	// CheckFiles reads all files of a snapshot and compares them with what was
+	// recorded of them when it was made. ErrDamaged is returned when they differ,
+	// and says which, or when its description is damaged. It is nil where nothing
+	// was recorded: on ZFS, which has checksums of its own, and for copies that an
+	// older version made. CheckCopy does the same for a copy anywhere.
+	CheckFiles(ctx context.Context, name string) error
 }
 
 // Snapshot is what is known of one snapshot.
@@ -52,6 +60,10 @@ type Snapshot struct {
 	Version  string        `json:"version,omitempty"` // of tarn
 	Label    string        `json:"label,omitempty"`
 	Verified *Verification `json:"verified,omitempty"` // nil: never, or not recorded
+	// Problem is why the description of a file copy can not be read, "" if it can.
+	// With one, Created and Revision are those in the name, Order is guessed from
+	// them, the rest is not known, and nothing but Destroy takes the snapshot.
+	Problem string `json:"problem,omitempty"`
 
 	SizeBytes   int64 `json:"sizeBytes"`   // what the snapshot refers to
 	UniqueBytes int64 `json:"uniqueBytes"` // what would be freed by destroying it alone

@@ -267,7 +267,9 @@ func testForeign(t *testing.T, s subject) {
 
 func testWrongOptions(t *testing.T, s subject) {
 	for what, opts := range map[string]CreateOptions{
-		"revision": {Revision: -1}, "label": {Label: "a\tb"}, "another label": {Label: "-"}, "hold": {Hold: "a b"}, "option": {Hold: "-r"},
+		"revision": {Revision: -1}, "label": {Label: "a\tb"}, "another label": {Label: "-"},
+		"newest": {Label: "newest"}, "name": {Label: "tarn-20261130T210507Z-r17"}, "full name": {Label: "tank/x@tarn-20261130T210507Z-r17"},
+		"hold": {Hold: "a b"}, "option": {Hold: "-r"},
 	} {
 		opts.Time = someTime
 		if snap, err := s.Create(t.Context(), opts); err == nil {

@@ -1,13 +1,8 @@
 package zfs
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -24,13 +19,8 @@ const (
 	streamFormat  = 1
 )
 
-// Errors of a directory with stream files. Test with errors.Is.
-var (
-	// ErrDamaged is returned when a stream file or the manifest is not what it was.
-	ErrDamaged = errors.New("the backup is damaged")
-	// ErrNoBackup is returned when there is no backup in a directory.
-	ErrNoBackup = errors.New("there is no backup")
-)
+// ErrNoBackup is returned when there is no backup in a directory.
+var ErrNoBackup = errors.New("there is no backup")
 
 // StreamFile is one line of the manifest.
 type StreamFile struct {
@@ -55,59 +45,6 @@ func streamFileName(n int, from, to string) string {
 		from = "full"
 	}
 	return fmt.Sprintf("%04d-%s-%s.zfs", n, from, to)
-}
-
-// readManifest reads the lines of a manifest, and how long the good part of it
-// is. A last line without an end is what a crash leaves, and is left out: its
-// file is written again. ErrNoBackup is returned if there is no manifest.
-func readManifest(dir string) (files []StreamFile, good int64, err error) {
-	path := filepath.Join(dir, manifestName)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, fmt.Errorf("%s: %w: it has no %s", dir, ErrNoBackup, manifestName)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	for line := range bytes.Lines(text) {
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break
-		}
-		var f StreamFile
-		if err := json.Unmarshal(line, &f); err != nil {
-			return nil, 0, fmt.Errorf("%s, line %d: %w: %w", path, len(files)+1, ErrDamaged, err)
-		}
-		if f.Format != streamFormat {
-			return nil, 0, fmt.Errorf("%s, line %d: it has format %d, and this version of tarn knows %d; use the newer tarn that wrote it", path, len(files)+1, f.Format, streamFormat)
-		}
-		if f.File != filepath.Base(f.File) || f.File == "." || f.File == ".." {
-			return nil, 0, fmt.Errorf("%s, line %d: %w: %q is no name of a file here", path, len(files)+1, ErrDamaged, f.File)
-		}
-		good += int64(len(line))
-		files = append(files, f)
-	}
-	return files, good, checkChain(path, files)
-}
-
-// checkChain makes sure that each stream begins where the one before ends.
-func checkChain(path string, files []StreamFile) error {
-	for i, f := range files {
-		wrong := ""
-		switch {
-		case f.Snapshot == "" || f.GUID == "":
-			wrong = "no snapshot is named"
-		case i == 0 && f.FromGUID != "":
-			wrong = "the first stream is not a full one"
-		case i > 0 && f.FromGUID != files[i-1].GUID:
-			wrong = "it does not begin at " + files[i-1].Snapshot + ", where the stream before ends"
-		case i > 0 && f.Raw != files[0].Raw:
-			wrong = "raw and other streams are mixed"
-		}
-		if wrong != "" {
-			return fmt.Errorf("%s, line %d (%s): %w: %s", path, i+1, f.File, ErrDamaged, wrong)
-		}
-	}
-	return nil
 }
 
 // snapshot is what the manifest tells of the snapshot at the end of a stream.

@@ -14,8 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // dirPush is a push into a directory.
@@ -46,6 +44,9 @@ func (p *dirPush) run(ctx context.Context, source string) (err error) {
 	}
 	if !p.from.exists {
 		return fmt.Errorf("dataset %s: %w; zfs list shows those that do", source, ErrNotFound)
+	}
+	if err := p.checkPlace(); err != nil {
+		return err
 	}
 	if !p.opts.DryRun {
 		if err := os.Mkdir(p.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -85,26 +86,17 @@ func (p *dirPush) run(ctx context.Context, source string) (err error) {
 	return p.book.close(ctx, &p.from)
 }
 
-// lockTarget keeps a second push out.
-func lockTarget(dir string) (unlock func() error, err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil && !errors.Is(err, unix.ENOTSUP) && !errors.Is(err, unix.ENOLCK) {
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s: %w: another push writes to it; wait for its end", dir, ErrBusy)
-		}
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	return f.Close, nil
-}
-
-// readDir reads what is there. A directory with files of something else is refused:
-// it may be the empty mount point of a disk that is not there.
+// readDir reads what is there. A chain with a file that is missing or cut is not added
+// to: nothing behind that file could be restored. A directory with files of something
+// else is refused: it may be the empty mount point of a disk that is not there.
 func (p *dirPush) readDir() (err error) {
 	p.files, p.good, err = readManifest(p.dir)
+	for i := 0; err == nil && i < len(p.files); i++ {
+		err = p.files[i].present(p.dir)
+	}
+	if errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("%w; nothing was sent, it could not be restored. Begin a new directory, and see with tarn backup verify what this one is still good for", err)
+	}
 	if err == nil || !errors.Is(err, ErrNoBackup) {
 		return err
 	}
@@ -197,18 +189,6 @@ func (p *dirPush) explain(ctx context.Context, sent Sent, err error) error {
 		return fmt.Errorf("transfer %s: %w: %w; make room in the file system of %s, or begin a new directory elsewhere", sent.Snapshot, ErrNoSpace, err, p.dir)
 	}
 	return fmt.Errorf("transfer %s: %w", sent.Snapshot, err)
-}
-
-// enoughRoom refuses to begin a stream that can not end well.
-func enoughRoom(dir string, size int64) error {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		return nil // writing tells it
-	}
-	if free := int64(fs.Bavail) * fs.Bsize; free < size {
-		return fmt.Errorf("%s has room for %d bytes, and the next stream needs about %d: %w; make room, or begin a new directory elsewhere", dir, free, size, ErrNoSpace)
-	}
-	return nil
 }
 
 // write makes the file and then the line of the manifest that counts it in. Each

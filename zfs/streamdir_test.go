@@ -163,6 +163,7 @@ func TestManifestRefused(t *testing.T) {
 	}
 	for name, changed := range map[string]string{
 		"no JSON":              "{\n" + string(text),
+		"no format":            "{}\n" + string(text),
 		"the first is gone":    edit(func(f []StreamFile) []StreamFile { return f[1:] }),
 		"the order":            edit(func(f []StreamFile) []StreamFile { return []StreamFile{f[1], f[0]} }),
 		"another from":         edit(func(f []StreamFile) []StreamFile { f[1].FromGUID = "1"; return f }),
@@ -216,7 +217,7 @@ func TestPushDirRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Push(t.Context(), w.dataset.Name(), w.target(empty), TransferOptions{}); !errors.Is(err, ErrBusy) {
+	if _, err := Push(t.Context(), w.dataset.Name(), w.target(empty), TransferOptions{}); !errors.Is(err, ErrUnderWay) {
 		t.Errorf("a second push: %v", err)
 	}
 	if err := unlock(); err != nil {

@@ -12,20 +12,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // verifyDir reads every stream file and compares it with the manifest. deep lets
 // zstream check the checksums within the streams, too.
 func verifyDir(ctx context.Context, dir string, opts VerifyOptions) (BackupReport, error) {
 	var report BackupReport
-	files, _, err := readManifest(dir)
-	if errors.Is(err, ErrDamaged) {
-		report.find("%v", err)
-		err = nil
-	}
+	m, err := scanManifest(dir)
 	if err != nil {
 		return report, err
+	}
+	files, sound := m.files, m.sound // whose last can be had if nothing else is damaged
+	for _, problem := range m.problems {
+		report.find("%v", problem)
 	}
 	if len(files) == 0 && len(report.Findings) == 0 {
 		return report, fmt.Errorf("%s: %w: no stream in it is complete", dir, ErrNoBackup)
@@ -41,64 +40,66 @@ func verifyDir(ctx context.Context, dir string, opts VerifyOptions) (BackupRepor
 		switch {
 		case errors.Is(err, ErrDamaged):
 			report.find("%v", err)
+			sound = min(sound, i)
 			continue
 		case err != nil:
 			return report, err
 		}
 		report.Snapshots++
-		report.Newest = files[i].Snapshot
 	}
-	if n := len(report.Findings); n > 0 && len(files) > 0 {
-		report.Newest = lastGood(files, report.Findings)
+	if sound > 0 {
+		report.Newest = files[sound-1].Snapshot
 	}
-	report.Notes = append(report.Notes, strangers(dir, files)...)
+	report.Notes = append(report.Notes, m.strangers(dir)...)
 	return report, nil
 }
 
-// lastGood is the snapshot that can still be had: the last before the first damaged file.
-func lastGood(files []StreamFile, findings []string) string {
-	newest := ""
-	for _, f := range files {
-		if slices.ContainsFunc(findings, func(s string) bool { return strings.HasPrefix(s, f.File+":") }) {
-			break
-		}
-		newest = f.Snapshot
-	}
-	return newest
-}
-
 // strangers are notes on stream files that no line counts in.
-func strangers(dir string, files []StreamFile) (notes []string) {
+func (m *manifest) strangers(dir string) (notes []string) {
+	why := "is not in the manifest: it is what an interrupted push has left, and the next one replaces it"
+	if len(m.problems) > 0 {
+		why = "is in no line of the manifest that can be read: keep it, a damaged line may be its own"
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	for _, e := range entries {
-		known := slices.ContainsFunc(files, func(f StreamFile) bool { return f.File == e.Name() })
+		known := slices.ContainsFunc(m.files, func(f StreamFile) bool { return f.File == e.Name() })
 		if isStreamFile(e.Name()) && !known {
-			notes = append(notes, e.Name()+" is not in the manifest: it is what an interrupted push has left, and the next one replaces it")
+			notes = append(notes, e.Name()+" "+why)
 		}
 	}
 	return notes
 }
 
+// present makes sure that a file is there and as long as the manifest says.
+// ErrDamaged is returned if not.
+func (f *StreamFile) present(dir string) error {
+	info, err := os.Stat(filepath.Join(dir, f.File))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: %w: the file is missing", f.File, ErrDamaged)
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s: %w: it is no regular file", f.File, ErrDamaged)
+	case info.Size() != f.Size:
+		return fmt.Errorf("%s: %w: it has %d bytes, and the manifest says %d", f.File, ErrDamaged, info.Size(), f.Size)
+	}
+	return nil
+}
+
 // verify reads a file. ErrDamaged is returned if it is not what the manifest says.
 func (f *StreamFile) verify(ctx context.Context, dir string, deep bool, progress func(int)) error {
-	file, err := os.Open(filepath.Join(dir, f.File))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w: the file is missing", f.File, ErrDamaged)
+	if err := f.present(dir); err != nil {
+		return err
 	}
+	file, err := os.Open(filepath.Join(dir, f.File))
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() != f.Size {
-		return fmt.Errorf("%s: %w: it has %d bytes, and the manifest says %d", f.File, ErrDamaged, info.Size(), f.Size)
-	}
 	sum := sha256.New()
 	if _, err := io.Copy(&meter{sum, progress}, &contextReader{ctx, file}); err != nil {
 		return fmt.Errorf("read %s: %w", f.File, err)
