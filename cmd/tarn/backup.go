@@ -32,7 +32,8 @@ A target is only added to: nothing at it is ever rolled back, overwritten or des
 
 Exit codes: 0 done, 1 failed, 2 the command line is not valid, 3 there is no such
 backup or snapshot, 4 the target is not fit for it and a person must decide, 5 it
-broke off midway and goes on when it is run again, 6 the backup is damaged.`,
+broke off midway, or another is under way: it goes on when it is run again, 6 the backup is damaged, 7 the data
+directory is not on ZFS.`,
 		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -63,7 +64,7 @@ func (o *sourceOptions) pushedDataset(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "", withExit(exitBackupRefused, fmt.Errorf("the data directory %s is not on ZFS (--dataset names a dataset elsewhere), so its snapshots are directories in %s; "+
+	return "", withExit(exitBackupNoZFS, fmt.Errorf("the data directory %s is not on ZFS (--dataset names a dataset elsewhere), so its snapshots are directories in %s; "+
 		"each is complete and never changes: copy them with rsync -a, or any backup program", o.dataDir, c.Root()))
 }
 
@@ -90,6 +91,8 @@ func withBackupExit(err error) error {
 		return withExit(exitBackupDamaged, err)
 	case errors.Is(err, zfs.ErrDiverged), errors.Is(err, zfs.ErrTargetInUse), errors.Is(err, zfs.ErrMixed), errors.Is(err, zfs.ErrInterrupted):
 		return withExit(exitBackupRefused, err)
+	case errors.Is(err, zfs.ErrUnderWay):
+		return withExit(exitBackupInterrupted, err)
 	case errors.Is(err, zfs.ErrNoBackup), errors.Is(err, zfs.ErrNotFound), errors.Is(err, zfs.ErrNothingToSend):
 		return withExit(exitNoSnapshot, err)
 	}

@@ -29,7 +29,7 @@ touched. A later push to it still works if the dataset has a snapshot that is th
 Each flag can be an environment variable, such as TARN_DATA_DIR for --data-dir.
 
 Exit codes: 0 done, 1 failed, 2 the command line is not valid, 3 the dataset was never
-pushed to that target.`,
+pushed to that target, 7 the data directory is not on ZFS.`,
 		Args: exactArgs(1),
 	}
 	fs := snapshotFlags(cmd, &opts.sourceOptions)

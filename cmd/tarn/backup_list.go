@@ -35,7 +35,7 @@ and when the last push to each went well.
 Each flag can be an environment variable, such as TARN_DATA_DIR for --data-dir.
 
 Exit codes: 0 listed, 1 failed, 2 the command line is not valid, 3 there is no such
-backup, 6 the backup is damaged.`,
+backup, 6 the backup is damaged, 7 without TARGET: the data directory is not on ZFS.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return withExit(exitUsage, fmt.Errorf("arguments: %d given, at most 1 expected; usage: %s", len(args), cmd.UseLine()))

@@ -38,7 +38,7 @@ under way is received anew. Stream files are checked before they are received.
 
 Exit codes: 0 all is there, 1 failed, 2 the command line is not valid, 3 there is no
 such backup or snapshot, 4 the dataset is not fit for it and a person must decide,
-5 it broke off midway and goes on when it is run again, 6 the backup is damaged.`,
+5 it broke off midway, or another is under way: it goes on when it is run again, 6 the backup is damaged.`,
 		Args: exactArgs(1),
 	}
 	fs := cmd.Flags()
@@ -64,7 +64,7 @@ func runBackupPull(ctx context.Context, opts backupPullOptions, p process) error
 		return withExit(exitUsage, errors.New("--to is needed: a dataset that is to be made, such as tank/tarn-restored"))
 	}
 	name := opts.snapshot
-	if name == newestSnapshot {
+	if name == zfs.Newest {
 		name = ""
 	}
 	transfer, line := transferOptions(p.stderr)
@@ -72,7 +72,7 @@ func runBackupPull(ctx context.Context, opts backupPullOptions, p process) error
 	result, err := zfs.Pull(ctx, target, name, opts.to, transfer)
 	line.clear()
 	err = orInterrupted(ctx, err)
-	v := transferVerdict{From: target.String(), To: opts.to, DryRun: opts.dryRun, TransferResult: result}
+	v := transferVerdict{From: target.String(), To: opts.to, DryRun: opts.dryRun, pull: true, TransferResult: result}
 	if err = v.print(err, opts.output, p.stdout); err == nil && !opts.dryRun && opts.output == outputText {
 		_, err = fmt.Fprintf(p.stdout, "restore it with: tarn restore newest --from %s --data-dir DIR\n", opts.to)
 	}

@@ -46,7 +46,9 @@ Each flag can be an environment variable, such as TARN_DATA_DIR for --data-dir.
 
 Exit codes: 0 all is there, 1 failed, 2 the command line is not valid, 3 there is
 nothing to send or the pool is not there, 4 the target is not fit for it and a person
-must decide, 5 it broke off midway and goes on when it is run again.`,
+must decide, 5 it broke off midway, or another push is under way: it goes on when it is
+run again, 6 the backup is damaged: begin a new directory, 7 the data directory is not
+on ZFS.`,
 		Args: exactArgs(1),
 	}
 	fs := snapshotFlags(cmd, &opts.sourceOptions)
@@ -68,6 +70,7 @@ type transferVerdict struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
 	DryRun bool   `json:"dryRun"`
+	pull   bool
 	zfs.TransferResult
 	Problem string `json:"problem,omitempty"`
 }
@@ -115,9 +118,12 @@ func (v *transferVerdict) print(failed error, format outputFormat, out io.Writer
 
 func (v *transferVerdict) page() string {
 	var b strings.Builder
-	verb := "sent"
+	verb, would := "sent", "would send"
+	if v.pull {
+		verb, would = "received", "would receive"
+	}
 	if v.DryRun {
-		verb = "would send"
+		verb = would
 	}
 	for _, s := range v.Sent {
 		how := "all of it"

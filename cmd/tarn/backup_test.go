@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -78,8 +79,10 @@ func TestBackupCommands(t *testing.T) {
 	}
 	for n, target := range []string{"tank/backups/tarn", dir} {
 		to := "tank/back" + string(rune('a'+n))
+		out, _ = backupCommand(t, exitOK, nil, "pull", target, "--to", to, "--dry-run")
+		wantWords(t, out, "would receive "+names[1], "nothing was changed")
 		out, _ = backupCommand(t, exitOK, nil, "pull", target, "--to", to)
-		wantWords(t, out, names[1], "tarn restore newest --from "+to)
+		wantWords(t, out, "received "+names[1], "tarn restore newest --from "+to)
 		into := filepath.Join(t.TempDir(), "new")
 		// In the pretended world the data directory is one within the dataset.
 		code, _, errs := tarn(t, nil, "restore", filepath.Join(pretendedZFS(t, "get", "-Ho", "value", "mountpoint", to), ".zfs", "snapshot", names[1], "store"), "--to-dir", into, "--bump-revision=0")
@@ -139,9 +142,23 @@ func TestBackupExitCodes(t *testing.T) {
 	_, errs = backupCommand(t, exitBackupDamaged, nil, "pull", dir, "--to", "tank/back")
 	wantWords(t, errs, "damaged")
 
+	// What is added to a damaged chain could not be restored.
+	_, errs = backupCommand(t, exitBackupDamaged, w.flags, "push", dir)
+	wantWords(t, errs, "0001-full-", "Begin a new directory")
+	_, errs = backupCommand(t, exitBackupRefused, w.flags, "push", files[0])
+	wantWords(t, errs, "is a file", "name a directory")
+	_, errs = backupCommand(t, exitBackupRefused, w.flags, "push", w.dataset)
+	wantWords(t, errs, "the dataset itself")
+	_, errs = backupCommand(t, exitBackupRefused, w.flags, "push", filepath.Join(w.dir, "b"))
+	wantWords(t, errs, "another disk")
+
 	plain := []string{"--data-dir=" + t.TempDir()}
-	_, errs = backupCommand(t, exitBackupRefused, plain, "push", dir)
-	wantWords(t, errs, "not on ZFS", "-snapshots", "rsync")
+	for _, args := range [][]string{{"push", dir}, {"list"}, {"forget", dir}} {
+		_, errs = backupCommand(t, exitBackupNoZFS, plain, args...)
+		wantWords(t, errs, "not on ZFS", "-snapshots", "rsync")
+		help, _ := backupCommand(t, exitOK, nil, args[0], "--help")
+		wantWords(t, strings.Join(strings.Fields(help), " "), "the data directory is not on ZFS")
+	}
 }
 
 // TestBackupBrokenOff ends a push in the middle: exit code 5 says that it goes on.
@@ -170,6 +187,47 @@ exec sh -c "$*"
 	wantWords(t, out, "a transfer was interrupted")
 	out, _ = backupCommand(t, exitOK, w.flags, "push", target)
 	wantWords(t, out, "the rest of it")
+}
+
+// TestBackupUnderWay has a second push into a target while one writes to it.
+func TestBackupUnderWay(t *testing.T) {
+	w := newWorld(t)
+	newStore(t, w.dir)
+	w.World.Dataset("backups")
+	snapshotCommand(t, exitOK, w.flags, "create")
+	w.Fail("zfs receive", "cannot receive new filesystem stream: destination 'tank/backups/tarn' exists\nmust specify -F to overwrite it", 1)
+	_, errs := backupCommand(t, exitBackupInterrupted, w.flags, "push", "tank/backups/tarn")
+	wantWords(t, errs, "under way")
+	if strings.Contains(errs, "-F") {
+		t.Errorf("it advises to overwrite: %s", errs)
+	}
+	dir, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+	_, errs = backupCommand(t, exitBackupInterrupted, w.flags, "push", dir.Name())
+	wantWords(t, errs, "under way")
+}
+
+// TestBackupVerifyDiverged verifies a target that was written to.
+func TestBackupVerifyDiverged(t *testing.T) {
+	w := newWorld(t)
+	newStore(t, w.dir)
+	w.World.Dataset("backups")
+	snapshotCommand(t, exitOK, w.flags, "create")
+	const target = "tank/backups/tarn"
+	backupCommand(t, exitOK, w.flags, "push", target)
+	file := filepath.Join(pretendedZFS(t, "get", "-Ho", "value", "mountpoint", target), "of-somebody-else")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	backupCommand(t, exitBackupRefused, w.flags, "push", target)
+	out, _ := backupCommand(t, exitBackupDamaged, w.flags, "verify", target)
+	wantWords(t, out, "DAMAGED", "another history")
 }
 
 // TestRestoreFromBackup restores from a dataset that was pushed to, as a whole and one key.

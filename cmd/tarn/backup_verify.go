@@ -31,7 +31,8 @@ Of a directory every stream file is read and compared with its checksum, and eac
 begin where the one before ends. With --deep, zstream (it comes with ZFS) checks the
 checksums within the streams as well.
 
-A dataset is compared with the one here: the same snapshots, and how far it is behind.
+A dataset is compared with the one here: the same snapshots, how far it is behind, and
+whether a push could go on there.
 ZFS itself has checksums of all data there: --deep makes it read all of the newest
 snapshot, and zpool scrub all of the pool.
 
@@ -43,7 +44,7 @@ dataset; get a directory into one with tarn backup pull.
 Each flag can be an environment variable, such as TARN_DATA_DIR for --data-dir.
 
 Exit codes: 0 good, 1 it could not be checked, 2 the command line is not valid, 3 there
-is no such backup, 6 the backup is damaged.`,
+is no such backup, 6 the backup is damaged, or has another history than the dataset here.`,
 		Args: exactArgs(1),
 	}
 	fs := snapshotFlags(cmd, &opts.sourceOptions)

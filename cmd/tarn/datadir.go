@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tarn-kv/tarn/store"
 	"github.com/tarn-kv/tarn/store/etcdapi"
 	"github.com/tarn-kv/tarn/store/vfs"
 	"github.com/tarn-kv/tarn/zfs"
@@ -73,6 +74,10 @@ func (s *serving) sayWhatIsOddInDir() {
 		s.log.Warn("others than the owner may write in the data directory, so they can replace what is in it; chmod go-w it",
 			"data-dir", dir, "mode", info.Mode().Perm().String())
 	}
+	if left := store.Leftovers(dir); len(left) > 0 {
+		s.log.Warn("a restore that did not come to its end has left something in the data directory: it is not used and takes space; remove it",
+			"paths", left)
+	}
 	if s.opts.storeID != "" {
 		return // no new store is begun then
 	}
@@ -94,13 +99,13 @@ func foreignFiles(dir string, listen ...[]etcdapi.ListenURL) []string {
 		}
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil || len(store.Leftovers(dir)) > 0 {
 		return nil // opening the store tells it
 	}
 	var names []string
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == treeFile:
+		case name == treeFile, name == store.RestoreJournal: // which the store refuses
 			return nil
 		case slices.Contains(ours, name), strings.HasPrefix(name, treeFile+"."):
 		case len(names) < few:

@@ -105,6 +105,8 @@ func TestDataDirWarnings(t *testing.T) {
 		{"an empty file system", []string{"lost+found", "LOCK"}, 0o700, ""},
 		{"something else's", []string{"index.html"}, 0o700, foreign},
 		{"a store and more", []string{"tree.db", "notes"}, 0o700, ""},
+		{"left of a restore", []string{"tree.db", "restore-staging"}, 0o700, "restore that did not come to its end"},
+		{"amid the exchange of a restore", []string{"restore-journal.json", "before-restore-1", "restore-staging"}, 0o700, ""},
 		{"group", nil, 0o770, writable},
 		{"world", nil, 0o702, writable},
 	} {

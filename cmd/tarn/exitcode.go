@@ -41,8 +41,9 @@ const (
 
 	// Of tarn backup, beside exitNoSnapshot, which stands for a missing backup too.
 	exitBackupRefused     = 4 // the target, or what it holds, is not fit: a person must decide
-	exitBackupInterrupted = 5 // it broke off midway: running it again goes on
+	exitBackupInterrupted = 5 // it broke off midway, or another is under way: running it again goes on
 	exitBackupDamaged     = 6
+	exitBackupNoZFS       = 7 // the data directory is not on ZFS
 
 	// Of tarn check, which promises 0, 1 and 2 only.
 	exitCheckDamaged = 1

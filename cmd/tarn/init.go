@@ -98,7 +98,24 @@ func (o *initOptions) validate() error {
 	if o.backupUser == o.user {
 		return errors.New("--backup-user is the server's user: whoever takes over the server could destroy the backups; name another user, or none")
 	}
+	if o.backupUser == "root" {
+		return errRootBackup
+	}
 	return zfs.ValidDataset(o.dataset)
+}
+
+// errRootBackup is returned for a user of the backups who needs no rights.
+var errRootBackup = errors.New("--backup-user can not be root, who may do anything in any case: name a user of its own, or none")
+
+// separate makes sure that two names are not one user, and that the one of the backups is one with few rights.
+func separate(owner, backup account) error {
+	switch {
+	case backup.uid == 0:
+		return withExit(exitUsage, fmt.Errorf("%s is root by another name: %w", backup.name, errRootBackup))
+	case backup.uid == owner.uid:
+		return withExit(exitUsage, fmt.Errorf("--user %s and --backup-user %s are one user: whoever takes over the server could destroy the backups; name another user, or none", owner.name, backup.name))
+	}
+	return nil
 }
 
 // initStep is one thing that is to be done: text is it as a command.
@@ -127,14 +144,8 @@ func runInit(ctx context.Context, opts initOptions, out io.Writer) error {
 		return nil
 	}
 	root := os.Geteuid() == 0
-	for _, step := range plan.steps {
-		fmt.Fprintln(out, step.text)
-		if opts.dryRun || !root {
-			continue
-		}
-		if err := step.run(ctx); err != nil {
-			return fmt.Errorf("%w; what comes before %q is done: run tarn init again when the cause is gone", err, step.text)
-		}
+	if err := runSteps(ctx, plan.steps, root && !opts.dryRun, out); err != nil {
+		return err
 	}
 	switch {
 	case opts.dryRun:
@@ -147,6 +158,24 @@ func runInit(ctx context.Context, opts initOptions, out io.Writer) error {
 	return nil
 }
 
+// runSteps prints the steps, and does them if do is set.
+func runSteps(ctx context.Context, steps []initStep, do bool, out io.Writer) error {
+	for i, step := range steps {
+		fmt.Fprintln(out, step.text)
+		if !do {
+			continue
+		}
+		if err := step.run(ctx); err != nil {
+			done := "nothing was done"
+			if i > 0 {
+				done = fmt.Sprintf("what comes before %q is done", step.text)
+			}
+			return fmt.Errorf("%w; %s: run tarn init again when the cause is gone", err, done)
+		}
+	}
+	return nil
+}
+
 // initPlan is what is left to do.
 type initPlan struct {
 	mountpoint string
@@ -156,24 +185,26 @@ type initPlan struct {
 
 // planInit looks at everything and changes nothing.
 func planInit(ctx context.Context, opts initOptions) (initPlan, error) {
-	owner, err := lookupAccount("user", opts.user)
-	if err != nil {
-		return initPlan{}, err
-	}
 	setup := zfs.Setup{
 		Dataset: opts.dataset, RefQuota: opts.refQuota, Reservation: opts.reservation,
 		Version: tarnVersion, Reset: opts.reset,
 	}
+	owner, missing := lookupAccount("user", opts.user)
 	if opts.backupUser != noUser {
 		backup, err := lookupAccount("backup-user", opts.backupUser)
-		if err != nil {
-			return initPlan{}, err
-		}
 		setup.BackupUser = backup.name
+		if err == nil && missing == nil {
+			err = separate(owner, backup)
+		}
+		missing = errors.Join(missing, err)
 	}
+	// What is wrong with the name or ZFS comes before the users, who would be made for nothing.
 	state, err := setup.Inspect(ctx)
 	if err != nil {
 		return initPlan{}, refusedIfFound(err)
+	}
+	if missing != nil {
+		return initPlan{}, missing
 	}
 	has := state.Properties["mountpoint"].Value
 	if setup.Mountpoint, err = opts.chooseMountpoint(state, has); err != nil {

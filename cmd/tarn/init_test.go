@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -8,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tarn-kv/tarn/zfs"
+	"github.com/tarn-kv/tarn/zfs/fakezfs"
 )
 
 func TestInitUsage(t *testing.T) {
@@ -20,6 +24,7 @@ func TestInitUsage(t *testing.T) {
 		{[]string{"tank/tarn", "--mountpoint=/"}, "other than /"},
 		{[]string{"tank/tarn", "--refquota=1MiB"}, "at least 64MiB"},
 		{[]string{"tank/tarn", "--user=x", "--backup-user=x"}, "could destroy the backups"},
+		{[]string{"tank/tarn", "--backup-user=root"}, "can not be root"},
 		{[]string{"tank/t@rn"}, "not a valid name"},
 		{[]string{"-tank"}, "-t"},
 	} {
@@ -30,9 +35,22 @@ func TestInitUsage(t *testing.T) {
 }
 
 func TestInitUnknownUser(t *testing.T) {
-	code, _, errs := tarn(t, nil, "init", "tank/tarn", "--user=no-such-user-here")
+	fakezfs.New(t)
+	code, _, errs := tarn(t, nil, "init", "tank/tarn", "--user=no-such-user-here", "--backup-user=none")
 	if code != exitRefused || !strings.Contains(errs, "useradd --system") {
 		t.Errorf("exit code %d: %s", code, errs)
+	}
+	// Nobody makes a user for a dataset that can not be made.
+	for name, change := range map[string]func(){
+		"tank":        func() {},
+		"nopool/tarn": func() {},
+		"tank/tarn":   func() { t.Setenv("PATH", t.TempDir()) },
+	} {
+		change()
+		code, _, errs := tarn(t, nil, "init", name, "--user=no-such-user-here")
+		if code == exitOK || strings.Contains(errs, "useradd") {
+			t.Errorf("init %s: exit code %d: %s", name, code, errs)
+		}
 	}
 }
 
@@ -172,5 +190,40 @@ func TestInitOwner(t *testing.T) {
 	p.addOwner(account{"x", a.uid + 1, a.gid}, mounted, true)
 	if len(p.steps) != 2 {
 		t.Errorf("reset: %v", p.steps)
+	}
+}
+
+// Names tell nothing: whose number is root's or the server's is that user.
+func TestInitSeparatesUsers(t *testing.T) {
+	server := account{name: "tarn", uid: 990}
+	for _, c := range []struct {
+		backup account
+		want   string
+	}{
+		{account{name: "tarn-backup", uid: 991}, ""},
+		{account{name: "toor", uid: 0}, "toor is root"},
+		{account{name: "tarn2", uid: 990}, "are one user"},
+	} {
+		err := separate(server, c.backup)
+		if (err == nil) != (c.want == "") || err != nil && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v", c.backup, err)
+		}
+	}
+}
+
+// An error says what was done before it.
+func TestInitStepFails(t *testing.T) {
+	good := initStep{"good", func(context.Context) error { return nil }}
+	bad := initStep{"bad", func(context.Context) error { return errors.New("no room") }}
+	for _, c := range []struct {
+		steps []initStep
+		want  string
+	}{
+		{[]initStep{bad, good}, "no room; nothing was done: run"},
+		{[]initStep{good, bad}, `no room; what comes before "bad" is done: run`},
+	} {
+		if err := runSteps(t.Context(), c.steps, true, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v instead of %s", err, c.want)
+		}
 	}
 }

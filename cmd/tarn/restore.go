@@ -1,14 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,9 +12,6 @@ import (
 	"github.com/tarn-kv/tarn/store"
 	"github.com/tarn-kv/tarn/zfs"
 )
-
-// safetyTag holds the snapshots that a restore makes of the state that it replaces.
-const safetyTag = "before-restore"
 
 // restoreOptions are the settings of tarn restore.
 type restoreOptions struct {
@@ -42,7 +35,8 @@ func newRestoreCommand(p process) *cobra.Command {
 		Use:   "restore NAME",
 		Short: "Go back to a snapshot, or get single keys out of one",
 		Long: `Put the state of a snapshot in the place of the present one. NAME is a name or a
-label that tarn snapshot list shows, or "newest". With a slash in it, it is the path
+label that tarn snapshot list shows, or "newest", which leaves out those that a
+restore made of the state before it. With a slash in it, it is the path
 of a directory that holds a store: a snapshot of another tool, a clone, a copy. With
 --from the snapshot is one that tarn backup has brought into another dataset.
 
@@ -50,17 +44,24 @@ The server must be stopped. The snapshot is checked as a whole, then copied besi
 the present state, completed, checked again, and only then exchanged with it. The
 present state is kept in the data directory, as before-restore-TIME, until you remove
 it; on ZFS a snapshot of it is made and held as well, if the rights are there. A
-mounted dataset is never rolled back, and no snapshot is lost.
+mounted dataset is never rolled back, and no snapshot is lost. What root makes
+belongs to the owner of the data directory; if that was missing, of the snapshot.
+A missing directory is made only if a flag, a variable or the configuration file names
+it. A restore that fails takes the snapshot that it made away again.
 
 The revision moves on, above all that was ever handed out, and what is below counts
 as compacted: clients that watch are told so and list again. Nothing that happened
-after the snapshot comes back as a ghost.
+after the snapshot comes back as a ghost. If the present state is lost or can not be
+read, the clock must be right: the revision then moves by 1000000000, and 100000 for
+each second since 2026.
 
-With --to-dir the state goes to a new directory, and a server may be running. With
+With --to-dir the state goes to a new directory outside the data directory and its
+snapshots, and a server may be running. With
 --bump-revision 0 it then keeps its revision and history, to be looked at.
 
-With --key the snapshot is only read: the key, or all keys that begin with it, are
-printed, or put back into the running server with --put. ` + keyHelp + `
+With --key the snapshot is only read: the key, or all keys that begin with it if it
+ends with / or with --prefix, are printed, or put back into the running server with
+--put. ` + keyHelp + `
 
 An error or a crash leaves the present state as it was, or, in the moment of the
 exchange, one with which no server starts until "tarn restore --continue" has ended it.
@@ -68,17 +69,18 @@ exchange, one with which no server starts until "tarn restore --continue" has en
 Each flag can be an environment variable, such as TARN_DATA_DIR for --data-dir.
 
 Exit codes: 0 done (with --dry-run: can be done), 1 failed, 2 the command line is not
-valid, 3 there is no such snapshot or no such key, 4 the data directory is in use,
-5 the snapshot is damaged or holds no store, 6 the directory holds another store or is
-not empty, 7 an earlier restore must be ended with --continue, 8 with --put: keys
+valid, 3 there is no such snapshot or no such key, 4 the directory, or the one to
+restore from, is in use,
+5 the snapshot is damaged or holds no store, 6 the directory holds another store, is
+not empty, or is within the data directory or its snapshots, or with --put the server is not the one that has the data directory, 7 an earlier restore must be ended with --continue, 8 with --put: keys
 exist already, and nothing was written.`,
 	}
 	fs := snapshotFlags(cmd, &opts.sourceOptions)
 	fs.Var(stringValue(&opts.backup, "dataset", "a ZFS dataset such as tank/backups/tarn"), "from", "take the snapshot from this dataset, which tarn backup has received")
 	fs.Var(stringValue(&opts.toDir, "dir", "the path of a new or empty directory"), "to-dir", "make the state there, and leave the data directory alone")
 	boolFlag(fs, &opts.inPlace, "in-place", "make the state in the data directory, as without --to-dir")
-	fs.Var(intValue(&opts.bump, 0, 1<<40), "bump-revision", "how far to move the revision above the newest one that is known (default 1000000, or 1000000000 if the present state can not be read)")
-	boolFlag(fs, &opts.otherStore, "other-store", "replace the present state even if it is another store's than the snapshot")
+	fs.Var(intValue(&opts.bump, 0, 1<<40), "bump-revision", "how far to move the revision above the newest one that is known (default 1000000; if the present state can not be read, 1000000000 and 100000 for each second since 2026)")
+	boolFlag(fs, &opts.otherStore, "other-store", "replace the present state even if it is another store's than the snapshot; with --put, write into the server even if it is another than the one that has the data directory")
 	boolFlag(fs, &opts.noSnapshot, "no-safety-snapshot", "make no snapshot of the present state before (it is kept aside in any case)")
 	boolFlag(fs, &opts.resume, "continue", "end a restore that was cut off")
 	boolFlag(fs, &opts.dryRun, "dry-run", "check all and change nothing")
@@ -114,14 +116,16 @@ exist already, and nothing was written.`,
 // valid refuses flags that do not go together.
 func (o *restoreOptions) valid() error {
 	switch {
-	case o.key.key == "" && (o.key.put || o.key.overwrite || o.key.raw):
-		return errors.New("--put, --overwrite and --raw belong to --key")
+	case o.key.key == "" && (o.key.put || o.key.overwrite || o.key.raw || o.key.prefix):
+		return errors.New("--put, --overwrite, --raw and --prefix belong to --key")
 	case o.inPlace && o.toDir != "":
 		return errors.New("--in-place and --to-dir exclude each other")
-	case o.key.key != "" && (o.inPlace || o.toDir != "" || o.resume || o.bump >= 0 || o.otherStore):
+	case o.key.key != "" && (o.inPlace || o.toDir != "" || o.resume || o.bump >= 0 || o.otherStore && !o.key.put):
 		return errors.New("with --key nothing is restored but keys: leave out --in-place, --to-dir, --continue, --bump-revision and --other-store")
 	case o.key.overwrite && !o.key.put:
 		return errors.New("--overwrite belongs to --put")
+	case o.key.raw && o.key.allBelow():
+		return errors.New("--raw prints the value of one key: leave out --prefix, and give a key that does not end with /")
 	case o.key.raw && (o.key.put || o.output == outputJSON):
 		return errors.New("--raw prints the bytes of one value: leave out --put and --output json")
 	case o.bump == 0 && o.toDir == "":
@@ -132,45 +136,6 @@ func (o *restoreOptions) valid() error {
 		return errors.New("with --continue, give the directory of the restore that was cut off with --data-dir")
 	}
 	return nil
-}
-
-// restoreSource is the directory to restore from.
-type restoreSource struct {
-	dir     string
-	name    string
-	known   int64         // newest revision that our snapshots tell of
-	from    zfs.Snapshots // nil for a directory
-	cleanup func() error
-}
-
-// findSource finds the directory that NAME stands for.
-func (o *restoreOptions) findSource(ctx context.Context) (restoreSource, error) {
-	if o.argIsDir() {
-		return restoreSource{dir: o.arg, name: o.arg, cleanup: func() error { return nil }}, nil
-	}
-	has := o.sourceOptions
-	if o.backup != "" {
-		has = sourceOptions{dataset: o.backup}
-	}
-	from, snaps, err := has.listedSnapshots(ctx)
-	if err != nil {
-		return restoreSource{}, err
-	}
-	snap, err := findSnapshot(from, snaps, o.arg)
-	if err != nil {
-		return restoreSource{}, err
-	}
-	s := restoreSource{name: snap.Name, from: from}
-	for _, other := range snaps {
-		s.known = max(s.known, other.Revision)
-	}
-	s.dir, s.cleanup, err = from.Open(ctx, snap.Name)
-	return s, withSnapshotExit(err)
-}
-
-// argIsDir tells whether NAME is the path of a directory.
-func (o *restoreOptions) argIsDir() bool {
-	return filepath.IsAbs(o.arg) || strings.HasPrefix(o.arg, ".") || strings.ContainsRune(o.arg, '/') && !strings.ContainsRune(o.arg, '@')
 }
 
 // replacedDataset is the dataset of the state that a restore replaces, nil if it is on no ZFS.
@@ -186,27 +151,6 @@ func (o *restoreOptions) replacedDataset(ctx context.Context, source restoreSour
 	return d
 }
 
-// targetDir is the data directory to restore into.
-func (o *restoreOptions) targetDir(ctx context.Context) (string, error) {
-	if o.toDir != "" || o.dataset == "" {
-		return cmp.Or(o.toDir, o.dataDir), nil
-	}
-	d, err := o.openDataset(ctx)
-	if err != nil {
-		return "", err
-	}
-	return presentDir(d)
-}
-
-// presentDir is the data directory that snapshots are of, if its files can be reached.
-func presentDir(from zfs.Snapshots) (string, error) {
-	dir := from.Dir()
-	if dir == "" {
-		return "", fmt.Errorf("the dataset %s: %w; mount it (zfs mount %s), or see whether it is the right one", from.Source(), zfs.ErrNotMounted, from.Source())
-	}
-	return dir, nil
-}
-
 func runRestore(ctx context.Context, opts restoreOptions, p process) (err error) {
 	dir, err := opts.targetDir(ctx)
 	if err != nil {
@@ -217,48 +161,46 @@ func runRestore(ctx context.Context, opts restoreOptions, p process) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, source.cleanup()) }()
+	if err := opts.checkToDir(source); err != nil {
+		return err
+	}
+	if err := opts.checkGivenDir(source); err != nil {
+		return err
+	}
+	opts.sayWhatIsForeign(dir, p.stderr)
 	line := newProgressLine(p.stderr)
 	r := restoreVerdict{Snapshot: source.name, Dir: dir, DryRun: opts.dryRun}
 	o := store.RestoreOptions{
-		Dir: dir, Source: source.dir, Snapshot: source.name, Known: source.known, OtherStore: opts.otherStore,
+		Dir: dir, Source: source.dir, Snapshot: source.name, Known: source.known, OtherStore: opts.otherStore, Compare: source.compare,
 		Advance: int64(max(0, opts.bump)), DryRun: opts.dryRun, Progress: line.show, Time: time.Now(),
 	}
+	if opts.toDir == "" {
+		o.KnownStore = source.knownStore
+	}
+	safety := safetySnapshot{warn: p.stderr}
 	if opts.toDir != "" {
 		o.Empty = true
 		if opts.bump == 0 {
 			o.Advance = -1
 		}
-	} else if d := opts.replacedDataset(ctx, source); d != nil && !opts.noSnapshot {
+	} else if safety.of = opts.replacedDataset(ctx, source); safety.of != nil && !opts.noSnapshot {
 		o.Before = func(ctx context.Context, known store.RestoreReport) error {
 			line.clear()
-			r.SafetySnapshot = safetySnapshot(ctx, d, known, source.name, p.stderr)
+			safety.take(ctx, known, source.name)
 			return ctx.Err()
 		}
 	}
 	report, err := store.Restore(ctx, o)
 	line.clear()
 	if err != nil {
+		if !report.Exchanged {
+			safety.giveBack(ctx)
+		}
 		return opts.restoreError(ctx, dir, source.name, err)
 	}
+	r.SafetySnapshot = safety.name
 	r.fill(report)
 	return r.print(opts.output, p.stdout)
-}
-
-// safetySnapshot makes and holds a snapshot of the state that is replaced, and returns its name. That
-// it could not be made is told, and no reason to stop: the state is kept aside as well.
-func safetySnapshot(ctx context.Context, d *zfs.Dataset, known store.RestoreReport, name string, warn io.Writer) string {
-	if d.Dir() == "" || known.OldRevision == 0 && known.OldProblem == "" {
-		return "" // there is nothing to make one of
-	}
-	s, err := d.Create(ctx, zfs.CreateOptions{
-		Time: time.Now(), Revision: known.OldRevision, StoreID: known.OldStoreID, Version: tarnVersion,
-		Label: "before-restore-of-" + filepath.Base(name), Hold: safetyTag,
-	})
-	if err != nil {
-		fmt.Fprintf(warn, "tarn: no snapshot of the present state was made, but it is kept aside: %v\n", err)
-		return ""
-	}
-	return s.Name
 }
 
 // restoreError gives an error of a restore its exit code.
@@ -271,7 +213,6 @@ func (o *restoreOptions) restoreError(ctx context.Context, dir, name string, err
 		err = errors.New("interrupted, nothing was changed")
 	case errors.Is(err, store.ErrInUse):
 		code = exitRestoreInUse
-		err = fmt.Errorf("%w; stop the server first (systemctl stop tarn), or use --to-dir", err)
 	case errors.Is(err, store.ErrSnapshot):
 		code = exitRestoreSnapshot
 	case errors.Is(err, store.ErrRestoreTarget):

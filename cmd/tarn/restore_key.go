@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
@@ -22,6 +23,7 @@ kubectl apply takes them; --put writes the stored bytes of any kind, as they wer
 // keyOptions are the settings of tarn restore --key.
 type keyOptions struct {
 	key            string
+	prefix         bool // all keys that begin with key
 	raw            bool
 	put, overwrite bool
 	server         clientOptions
@@ -37,7 +39,8 @@ func defaultKeyOptions() keyOptions {
 const clientKeyFlag = "client-key"
 
 func (o *keyOptions) register(fs *pflag.FlagSet) {
-	fs.Var(stringValue(&o.key, "key", "a key, such as /registry/secrets/default/db, or what keys begin with"), "key", "get this key, or all that begin with it, out of the snapshot")
+	fs.Var(stringValue(&o.key, "key", "a key, such as /registry/secrets/default/db, or what keys begin with"), "key", "get this key out of the snapshot, or all that begin with it if it ends with /")
+	boolFlag(fs, &o.prefix, "prefix", "get all keys that begin with --key, whatever it ends with")
 	boolFlag(fs, &o.raw, "raw", "print the value of the one key, byte by byte")
 	boolFlag(fs, &o.put, "put", "write the keys and values into the running server")
 	boolFlag(fs, &o.overwrite, "overwrite", "with --put, replace keys that exist")
@@ -57,22 +60,45 @@ func keyEnviron(environ []string) []string {
 	return out
 }
 
-// wanted is the range that --key stands for: the one key, if there is one of that name, else all that
-// begin with it.
+// wanted is the range that --key stands for: the one key, or all that begin with it where that is said.
+// A key that is not there never stands for others: with --put they would be written.
 func (o *keyOptions) wanted(v *store.View) (store.KeyRange, error) {
 	one := store.KeyRange{Key: []byte(o.key)}
 	all := store.KeyRange{Key: []byte(o.key), End: prefixEnd([]byte(o.key))}
-	for _, r := range []store.KeyRange{one, all} {
-		items, err := v.Items(r, 0)
-		if err != nil {
-			return r, err
-		}
-		for range items {
-			return r, nil
-		}
+	r := one
+	if o.allBelow() {
+		r = all
 	}
-	return one, withExit(exitNoSnapshot, fmt.Errorf("the snapshot has no key %q, and none that begins with it; those of Kubernetes are /registry/TYPE/NAMESPACE/NAME, such as /registry/secrets/default/db", o.key))
+	items, err := v.Items(r, 0)
+	if err != nil {
+		return r, err
+	}
+	for range items {
+		return r, nil
+	}
+	if items, err = v.Items(all, 0); err != nil {
+		return r, err
+	}
+	var near []string
+	more := ""
+	for item := range items {
+		if len(near) == shownKeys {
+			more = ", …"
+			break
+		}
+		near = append(near, item.Key)
+	}
+	fail := func(format string, args ...any) (store.KeyRange, error) {
+		return r, withExit(exitNoSnapshot, fmt.Errorf("the snapshot has no key %q, "+format, append([]any{o.key}, args...)...))
+	}
+	if len(near) == 0 {
+		return fail("and none that begins with it; those of Kubernetes are /registry/TYPE/NAMESPACE/NAME, such as /registry/secrets/default/db")
+	}
+	return fail("but others that begin with it: %s%s; give one of them, or add --prefix for all (a key that ends with / means all below it)", fewKeys(near), more)
 }
+
+// allBelow tells whether --key means all keys that begin with it.
+func (o *keyOptions) allBelow() bool { return o.prefix || strings.HasSuffix(o.key, "/") }
 
 // prefixEnd is the end of the range of all keys that begin with a prefix.
 func prefixEnd(prefix []byte) []byte {
@@ -91,7 +117,7 @@ func runRestoreKey(ctx context.Context, opts restoreOptions, p process) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, source.cleanup()) }()
-	v, err := store.OpenView(ctx, source.dir)
+	v, err := source.openView(ctx)
 	if err != nil {
 		return opts.restoreError(ctx, source.dir, source.name, err)
 	}
@@ -106,9 +132,6 @@ func runRestoreKey(ctx context.Context, opts restoreOptions, p process) (err err
 	print := printText
 	switch {
 	case opts.key.raw:
-		if len(wanted.End) > 0 {
-			return withExit(exitUsage, fmt.Errorf("--raw prints one value, and there is no key %q: give a whole key", opts.key.key))
-		}
 		print = func(out io.Writer, kv *keyRecord) error { _, err := out.Write(kv.value); return err }
 	case opts.output == outputJSON:
 		print = func(out io.Writer, kv *keyRecord) error { return json.NewEncoder(out).Encode(kv) }
@@ -119,6 +142,7 @@ func runRestoreKey(ctx context.Context, opts restoreOptions, p process) (err err
 // keyRecord is a key as it is printed; the JSON names are stable.
 type keyRecord struct {
 	Key            string      `json:"key"`
+	KeyBase64      []byte      `json:"keyBase64,omitempty"` // where JSON can not hold the key
 	CreateRevision int64       `json:"createRevision"`
 	ModRevision    int64       `json:"modRevision"`
 	Version        int64       `json:"version"`
@@ -134,10 +158,18 @@ type keyRecord struct {
 	value []byte
 }
 
+// keyBytes are the bytes of a key that is not text, nil for one that is: JSON holds nothing but text.
+func keyBytes(key string) []byte {
+	if utf8.ValidString(key) {
+		return nil
+	}
+	return []byte(key)
+}
+
 func newKeyRecord(kv store.KeyValue) *keyRecord {
 	s := readValue(kv.Value)
 	r := &keyRecord{
-		Key: kv.Key, CreateRevision: kv.Create, ModRevision: kv.Rev.Main, Version: kv.Version,
+		Key: kv.Key, KeyBase64: keyBytes(kv.Key), CreateRevision: kv.Create, ModRevision: kv.Rev.Main, Version: kv.Version,
 		Form: s.form, Scheme: s.scheme, Object: s.object, JSON: s.json, value: kv.Value,
 	}
 	if kv.Lease != 0 {

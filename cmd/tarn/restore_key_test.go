@@ -108,6 +108,11 @@ func TestRestoreKeyPrints(t *testing.T) {
 		}
 	}
 	restore(t, exitUsage, flags, name, "--key=/registry/", "--raw")
+	restore(t, exitUsage, flags, name, "--key=text", "--raw", "--prefix")
+	page, _ = restore(t, 0, flags, name, "--key=/registry/secrets/default/d", "--prefix")
+	if !strings.Contains(page, "czNjcmV0AA==") || !strings.Contains(page, "b2xk") {
+		t.Errorf("--prefix prints %s", page)
+	}
 	_, errs = restore(t, exitNoSnapshot, flags, name, "--key=/registry/secrets/none")
 	if !strings.Contains(errs, "/registry/TYPE/NAMESPACE/NAME") {
 		t.Error(errs)
@@ -217,7 +222,7 @@ func TestRestoreKeyPutLeases(t *testing.T) {
 	if _, err := kv.DeleteRange(t.Context(), &etcdserverpb.DeleteRangeRequest{Key: []byte{'k'}, RangeEnd: []byte{'l'}}); err != nil {
 		t.Fatal(err)
 	}
-	out, _ := restore(t, 0, flags, name, "--key=k", "--put")
+	out, _ := restore(t, 0, flags, name, "--key=k", "--prefix", "--put")
 	if !strings.Contains(out, fmt.Sprintf("%d key(s) were put", n)) || !strings.Contains(out, fmt.Sprintf("NOTE: %d of them had a lease that is gone", n/3)) || !strings.Contains(out, "and 50 more") {
 		t.Error(out)
 	}
@@ -290,4 +295,22 @@ func FuzzStoredValue(f *testing.F) {
 			t.Errorf("%v in %q", err, out.String())
 		}
 	})
+}
+
+// A key that is not there stands for no others: with --put they would be written.
+func TestRestoreKeyIsNoPrefix(t *testing.T) {
+	s, flags, name := keysWorld(t)
+	c := s.client(t)
+	if err := put(t, c, "/registry/secrets/default/db", "newer"); err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range [][]string{nil, {"--raw"}, {"--put", "--overwrite"}} {
+		_, errs := restore(t, exitNoSnapshot, flags, append([]string{name, "--key=/registry/secrets/default/d"}, more...)...)
+		if !strings.Contains(errs, "/registry/secrets/default/db, /registry/secrets/default/db-old;") || !strings.Contains(errs, "--prefix") {
+			t.Errorf("%q: %s", more, errs)
+		}
+	}
+	if v := get(t, c, "/registry/secrets/default/db"); v != "newer" {
+		t.Errorf("the server has %q", v)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/tarn-kv/tarn/store"
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 const (
@@ -25,6 +26,7 @@ const (
 type putVerdict struct {
 	Snapshot  string   `json:"-"`
 	Endpoint  string   `json:"endpoint"`
+	ClusterID string   `json:"clusterID"` // in hex, of the server
 	DryRun    bool     `json:"dryRun"`
 	Keys      int      `json:"keys"`     // that were written, or would be
 	Replaced  int      `json:"replaced"` // that existed before
@@ -63,6 +65,12 @@ func (o *restoreOptions) putBack(ctx context.Context, v *store.View, wanted stor
 		kv: etcdserverpb.NewKVClient(c), leases: etcdserverpb.NewLeaseClient(c), overwrite: o.key.overwrite, alive: map[int64]bool{},
 		r: putVerdict{Endpoint: server.endpoint.String(), DryRun: o.dryRun, Leaseless: []string{}},
 	}
+	if w.r.ClusterID, err = o.putTarget(asking, c); err != nil {
+		if errors.Is(err, errOtherServer) {
+			return withExit(exitRestoreTarget, err)
+		}
+		return fail(err)
+	}
 	existing, err := w.existing(asking, v, wanted)
 	if err != nil {
 		return fail(err)
@@ -86,6 +94,37 @@ func (o *restoreOptions) putBack(ctx context.Context, v *store.View, wanted stor
 	}
 	_, err = fmt.Fprint(p.stdout, w.r.page())
 	return err
+}
+
+// putTarget tells the cluster ID of the server that is written to. Where it can be seen that the server is
+// not the one of the data directory, errOtherServer is returned, unless another store may be written.
+func (o *restoreOptions) putTarget(ctx context.Context, c *client) (clusterID string, err error) {
+	dir, err := o.liveDir(ctx)
+	if err != nil {
+		return "", err
+	}
+	holder, _ := vfs.HolderOf(dir)
+	f, err := c.askFacts(ctx, holder)
+	if errors.Is(err, errOtherServer) && o.otherStore {
+		err = nil
+	}
+	if errors.Is(err, errOtherServer) {
+		err = fmt.Errorf("nothing was written: the server at %s: %w %s, which is in use by %s; give the endpoint of that one with --endpoint, or add --other-store to write into this one",
+			o.key.server.endpoint, err, dir, holder.Who)
+	}
+	return f.clusterID, err
+}
+
+// liveDir is the data directory that the snapshots are of, "" if it can not be reached.
+func (o *restoreOptions) liveDir(ctx context.Context) (string, error) {
+	if o.dataset == "" {
+		return o.dataDir, nil
+	}
+	d, err := o.openDataset(ctx)
+	if err != nil || d == nil {
+		return "", err
+	}
+	return d.Dir(), nil
 }
 
 // existing lists the keys of the snapshot that the server has.
@@ -201,9 +240,9 @@ func (w *putter) flush(ctx context.Context) error {
 func (r *putVerdict) page() string {
 	var b strings.Builder
 	if r.DryRun {
-		fmt.Fprintf(&b, "nothing was written: %d key(s) would be put into %s, %d of them replaced\n", r.Keys, r.Endpoint, r.Replaced)
+		fmt.Fprintf(&b, "nothing was written: %d key(s) would be put into %s (cluster %s), %d of them replaced\n", r.Keys, r.Endpoint, r.ClusterID, r.Replaced)
 	} else {
-		fmt.Fprintf(&b, "%d key(s) were put into %s, %d of them replaced; revision %d\n", r.Keys, r.Endpoint, r.Replaced, r.Revision)
+		fmt.Fprintf(&b, "%d key(s) were put into %s (cluster %s), %d of them replaced; revision %d\n", r.Keys, r.Endpoint, r.ClusterID, r.Replaced, r.Revision)
 	}
 	if n := len(r.Leaseless); n > 0 {
 		fmt.Fprintf(&b, "NOTE: %d of them had a lease that is gone, so they have none now and stay until they are deleted: %s\n", n, fewKeys(r.Leaseless))

@@ -69,6 +69,9 @@ func TestZFSRestoreAtRefquota(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(s.dir, "*restore*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %q, %v", left, err)
 	}
+	if have := s.all(); !slices.Equal(have, []string{name}) {
+		t.Errorf("snapshots %q", have)
+	}
 	zfstest.Run(t, "zfs", "set", "refquota=none", s.dataset)
 	used := zfstest.Run(t, "zfs", "list", "-Hpo", "used", s.dataset)
 	restore(t, 0, []string{"--data-dir=" + s.dir}, name)

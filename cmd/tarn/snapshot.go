@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -26,10 +29,11 @@ with -snapshots after its name; the commands are the same.
 Only snapshots that tarn made are seen and touched: those with a name such as
 tarn-20060102T150405Z-r123 (time in UTC, revision) that carry the property
 tarn-kv:revision. Where a command wants the NAME of a snapshot, its label will do,
-and so will "newest".
+if only one has it, and so will "newest".
 
-Exit codes: 0 done, 1 failed, 2 the command line is not valid, 3 there is no such
-snapshot, 4 the snapshot is kept: held, in use, or the origin of a clone.`,
+Exit codes: 0 done, 1 failed, 2 the command line is not valid, or several snapshots
+have the label that was given, 3 there is no such snapshot or data directory, 4 the
+snapshot is kept: held, in use, or the origin of a clone.`,
 		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -62,6 +66,11 @@ func (o *sourceOptions) listedSnapshots(ctx context.Context) (zfs.Snapshots, []z
 		return nil, nil, err
 	}
 	snaps, err := from.List(ctx)
+	if copies, ok := from.(*zfs.Copies); ok && err == nil && len(snaps) == 0 {
+		if _, missing := os.Stat(copies.Dir()); errors.Is(missing, fs.ErrNotExist) {
+			err = withExit(exitNoSnapshot, fmt.Errorf("the data directory %s does not exist, and there are no snapshots of it; see whether --data-dir is the right one", copies.Dir()))
+		}
+	}
 	return from, snaps, err
 }
 
@@ -107,6 +116,9 @@ func revisionText(revision int64) string {
 }
 
 func verifiedText(s zfs.Snapshot) string {
+	if s.Problem != "" {
+		return "DAMAGED"
+	}
 	if s.Verified == nil {
 		return "no"
 	}

@@ -20,9 +20,6 @@ import (
 // keepTag is the hold that a person sets, as opposed to one that a backup has.
 const keepTag = "keep"
 
-// askTime is how long the server gets to tell its revision: the snapshot matters more.
-const askTime = 10 * time.Second
-
 // snapshotCreateOptions are the settings of tarn snapshot create.
 type snapshotCreateOptions struct {
 	sourceOptions
@@ -30,10 +27,11 @@ type snapshotCreateOptions struct {
 	label  string
 	hold   bool
 	output outputFormat
+	usage  func(dir string) (vfs.Usage, error) // of a file system
 }
 
 func newSnapshotCreateCommand(p process) *cobra.Command {
-	opts := snapshotCreateOptions{sourceOptions: defaultSourceOptions(), server: defaultClientOptions(), output: outputText}
+	opts := snapshotCreateOptions{sourceOptions: defaultSourceOptions(), server: defaultClientOptions(), output: outputText, usage: vfs.OS.Usage}
 	cmd := &cobra.Command{
 		Use:   "create [LABEL]",
 		Short: "Make a snapshot",
@@ -48,7 +46,12 @@ Without a server the revision is read from the files.
 
 On other file systems a running server sends its data, as for etcdctl snapshot save,
 so there it must answer. Without a server the files are copied, by sharing their
-blocks where the file system can do that.
+blocks where the file system can do that; until that is done no server starts on the
+directory, so a large copy is best made while the server runs. A copy is not begun if
+it would fill the file system so far that the server refuses writes.
+
+The server at --endpoint must be the one that has the data directory. If another one
+answers there, no copy is made, and on ZFS the revision is not taken from it.
 
 Each flag can be an environment variable, such as TARN_DATA_DIR for --data-dir.
 
@@ -73,6 +76,9 @@ Exit codes: 0 made, 1 not made, 2 the command line is not valid.`,
 			opts.label = args[0]
 			if err := zfs.ValidLabel(opts.label); err != nil {
 				return withExit(exitUsage, fmt.Errorf("LABEL can not be %q: %w", opts.label, err))
+			}
+			if s := (zfs.Snapshot{Label: opts.label}); s.IsSafety() {
+				return withExit(exitUsage, fmt.Errorf("LABEL can not be %q: labels that begin with %s are those of tarn restore, which newest leaves out", opts.label, zfs.SafetyLabel))
 			}
 		}
 		return runSnapshotCreate(cmd.Context(), opts, p)
@@ -136,22 +142,27 @@ func (o *snapshotCreateOptions) prepare(ctx context.Context, from zfs.Snapshots,
 			from.Source(), zfs.ErrNotMounted, from.Source())
 	}
 	// Who may not read the files can not see in them whether a server runs, either.
-	if who, running := vfs.Locked(dir); running || onZFS && hiddenFiles(dir) {
-		revision, err := o.askRevision(ctx)
+	if holder, running := vfs.HolderOf(dir); running || onZFS && hiddenFiles(dir) {
+		asked, err := o.askOwner(ctx, dir, holder)
 		switch {
 		case err == nil:
-			create.Revision = revision
+			create.Revision = asked.revision
 		case onZFS:
-			warning = fmt.Errorf("its revision is unknown: %w", err)
+			return done, fmt.Errorf("its revision is unknown: %w", err), nil
+		case holder.Offline:
+			return nil, nil, err
 		default:
-			return nil, nil, fmt.Errorf("the data directory %s is in use by %s, so the server must send its data: %w", dir, who, err)
+			return nil, nil, fmt.Errorf("the data directory %s is in use by %s, so the server must send its data: %w", dir, holder.Who, err)
 		}
 		if !onZFS {
-			before, err := newestID(ctx, from)
-			if err != nil {
+			if err := o.leavesRoom(dir, asked.size); err != nil {
 				return nil, nil, err
 			}
-			create.Fill = func(ctx context.Context, dir string) error { return o.fill(ctx, dir, before) }
+			if !asked.compared {
+				warning = fmt.Errorf("whether the server at %s is the one that has %s could not be told, as its %s names none: look at tarn snapshot show, and restart the server for the next time",
+					o.server.endpoint, dir, vfs.LockName)
+			}
+			create.Fill = o.fill
 		}
 		return done, warning, nil
 	}
@@ -167,33 +178,18 @@ func (o *snapshotCreateOptions) prepare(ctx context.Context, from zfs.Snapshots,
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := o.leavesRoomFor(dir, create.Files); err != nil {
+		return nil, nil, errors.Join(err, lock.Close())
+	}
 	return lock.Close, nil, nil
 }
 
-// newestID is the ID of the store that the newest snapshot is of, "" if none is known.
-func newestID(ctx context.Context, from zfs.Snapshots) (string, error) {
-	snaps, err := from.List(ctx)
-	if err != nil || len(snaps) == 0 {
-		return "", err
-	}
-	return snaps[len(snaps)-1].StoreID, nil
-}
-
-// fill puts the data that the server sends into dir. Whether it is the server of the data directory can
-// not be seen there while that is in use, but copies of two stores side by side are a mistake.
-func (o *snapshotCreateOptions) fill(ctx context.Context, dir, before string) error {
+// fill puts the data that the server sends into dir.
+func (o *snapshotCreateOptions) fill(ctx context.Context, dir string) error {
 	if err := o.server.saveTree(ctx, dir); err != nil {
 		return err
 	}
-	if err := store.ForgetLog(dir); err != nil {
-		return err
-	}
-	id, err := store.ReadID(dir)
-	if err == nil && before != "" && id != before {
-		err = fmt.Errorf("the server at %s has the store %s, and the newest copy is of %s; give the endpoint of the server that has the data directory",
-			o.server.endpoint, id, before)
-	}
-	return err
+	return store.ForgetLog(dir)
 }
 
 // hiddenFiles tells whether the store belongs to somebody who keeps others out.
@@ -203,25 +199,6 @@ func hiddenFiles(dir string) bool {
 		f.Close()
 	}
 	return errors.Is(err, fs.ErrPermission)
-}
-
-// askRevision asks the running server for its newest revision.
-func (o *snapshotCreateOptions) askRevision(ctx context.Context) (int64, error) {
-	c, err := o.server.dial()
-	if err != nil {
-		return 0, withExit(exitUsage, err)
-	}
-	defer c.close()
-	asking, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	var r *statusReport
-	if asking, err = o.server.login(asking, c); err == nil {
-		r, err = askStatus(asking, c)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("ask %s for its revision: %w", o.server.endpoint, o.server.explain(ctx, err))
-	}
-	return r.Revision, nil
 }
 
 // readSnapshotID reads the store's ID from a snapshot and records it there.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -23,8 +25,12 @@ func newSnapshotDestroyCommand(p process) *cobra.Command {
 label. One that is held, in use, or the origin of a clone is kept; the others that
 are named are destroyed all the same.
 
-Exit codes: 0 destroyed, 1 failed, 2 the command line is not valid, 3 there is no
-such snapshot, and nothing was done, 4 at least one is kept.`,
+A copy whose snapshot.json is damaged can be destroyed by its name only, not as
+"newest"; whether it was held can not be told any more.
+
+Exit codes: 0 destroyed, 1 failed, 2 the command line is not valid, or a label is
+not that of one snapshot alone, 3 there is no such snapshot, 4 at least one is kept.
+With 2 and 3 nothing was done.`,
 		Args: atLeastOneArg,
 	}
 	fs := snapshotFlags(cmd, &opts.sourceOptions)
@@ -46,6 +52,11 @@ func runSnapshotDestroy(ctx context.Context, opts snapshotDestroyOptions, args [
 	found, err := findSnapshots(from, snaps, args)
 	if err != nil {
 		return err
+	}
+	for _, s := range found {
+		if s.Problem != "" && !slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, s.Name) }) {
+			return fmt.Errorf("destroy the newest snapshot: %s seems to be it, but its description is damaged: %s; give its name to destroy it", s.Name, s.Problem)
+		}
 	}
 	var errs []error
 	for _, s := range found {

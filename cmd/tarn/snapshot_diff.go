@@ -44,8 +44,9 @@ for each key.
 
 Each flag can be an environment variable, such as TARN_DATA_DIR for --data-dir.
 
-Exit codes: 0 shown, 1 failed, 2 the command line is not valid, 3 there is no such
-snapshot.`,
+Exit codes: 0 shown, 1 failed, 2 the command line is not valid, or the label is not
+that of one snapshot alone, 3 there is no such snapshot, 5 a snapshot is damaged or
+holds no store.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 || len(args) == 2 {
 				return nil
@@ -106,10 +107,13 @@ func (o *diffOptions) openState(ctx context.Context, from zfs.Snapshots, snaps [
 		return s, nil, err
 	}
 	dir, cleanup, err := from.Open(ctx, snap.Name)
+	if errors.Is(err, zfs.ErrDamaged) {
+		err = withExit(exitRestoreSnapshot, err)
+	}
 	if err != nil {
 		return s, nil, withSnapshotExit(err)
 	}
-	v, err := store.OpenView(ctx, dir)
+	v, err := openSnapshotView(ctx, dir)
 	if err != nil {
 		return s, nil, errors.Join(fmt.Errorf("read the snapshot %s: %w", snap.Name, err), cleanup())
 	}
@@ -147,6 +151,7 @@ func runSnapshotDiff(ctx context.Context, opts diffOptions, p process) (err erro
 type change struct {
 	Change string `json:"change"` // added, removed, changed, recreated
 	Key    string `json:"key"`
+	Bytes  []byte `json:"keyBase64,omitempty"` // of a key that JSON can not hold
 	kubeKey
 	Old *side `json:"old,omitempty"`
 	New *side `json:"new,omitempty"`
@@ -194,10 +199,10 @@ func (d *differ) run(ctx context.Context, prefix []byte) error {
 		var err error
 		switch {
 		case !inNew || inOld && a.Key < b.Key:
-			err = d.show(change{Change: "removed", Key: a.Key, kubeKey: parseKubeKey(a.Key), Old: sideOf(a)})
+			err = d.show(change{Change: "removed", Key: a.Key, Bytes: keyBytes(a.Key), kubeKey: parseKubeKey(a.Key), Old: sideOf(a)})
 			a, inOld = next[0]()
 		case !inOld || b.Key < a.Key:
-			err = d.show(change{Change: "added", Key: b.Key, kubeKey: parseKubeKey(b.Key), New: sideOf(b)})
+			err = d.show(change{Change: "added", Key: b.Key, Bytes: keyBytes(b.Key), kubeKey: parseKubeKey(b.Key), New: sideOf(b)})
 			b, inNew = next[1]()
 		default:
 			err = d.compare(a, b)
@@ -228,7 +233,7 @@ func (d *differ) compare(a, b store.Item) error {
 			return err
 		}
 	}
-	c := change{Change: "changed", Key: a.Key, kubeKey: parseKubeKey(a.Key), Old: sideOf(a), New: sideOf(b)}
+	c := change{Change: "changed", Key: a.Key, Bytes: keyBytes(a.Key), kubeKey: parseKubeKey(a.Key), Old: sideOf(a), New: sideOf(b)}
 	if a.Create != b.Create {
 		c.Change = "recreated"
 	}

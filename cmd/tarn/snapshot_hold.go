@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,17 +22,17 @@ func newSnapshotHoldCommand(p process) *cobra.Command {
 takes the hold away. A snapshot can have several holds, told apart by their tags;
 holding it twice with one tag is holding it once. NAME is a name or label, or newest.
 
-Exit codes: 0 held, 1 failed, 2 the command line is not valid, 3 there is no such
-snapshot, and nothing was done.`, "held", zfs.Snapshots.Hold)
+Exit codes: 0 held, 1 failed, 2 the command line is not valid, or a label is not
+that of one snapshot alone, 3 there is no such snapshot; with 2 and 3 nothing was done.`, "held", zfs.Snapshots.Hold)
 }
 
 func newSnapshotReleaseCommand(p process) *cobra.Command {
-	return holdCommand(p, "release", "Take a hold away", `Take a hold away from snapshots. It is no error if they have none with that tag. The
-tags that begin with tarn-push are those of tarn backup push: without them the next
+	return holdCommand(p, "release", "Take a hold away", `Take a hold away from snapshots. It is no error if they have none with that tag;
+then it is said which holds they have. The tags that begin with tarn-push are those of tarn backup push: without them the next
 transfer may have to begin anew. NAME is a name or label, or newest.
 
-Exit codes: 0 released, 1 failed, 2 the command line is not valid, 3 there is no
-such snapshot, and nothing was done.`, "released", zfs.Snapshots.Release)
+Exit codes: 0 released, 1 failed, 2 the command line is not valid, or a label is not
+that of one snapshot alone, 3 there is no such snapshot; with 2 and 3 nothing was done.`, "released", zfs.Snapshots.Release)
 }
 
 func holdCommand(p process, verb, short, long, done string, do func(zfs.Snapshots, context.Context, string, string) error) *cobra.Command {
@@ -51,6 +53,10 @@ func holdCommand(p process, verb, short, long, done string, do func(zfs.Snapshot
 			return err
 		}
 		for _, s := range found {
+			if verb == "release" && !slices.Contains(s.Holds, opts.tag) {
+				fmt.Fprintf(p.stdout, "unchanged %s: it has no hold with the tag %s%s\n", s.Name, opts.tag, otherHolds(s))
+				continue
+			}
 			if err := do(from, cmd.Context(), s.Name, opts.tag); err != nil {
 				return withSnapshotExit(err)
 			}
@@ -59,4 +65,12 @@ func holdCommand(p process, verb, short, long, done string, do func(zfs.Snapshot
 		return nil
 	}
 	return cmd
+}
+
+// otherHolds tells which holds a snapshot has, after a text about one that it has not.
+func otherHolds(s zfs.Snapshot) string {
+	if len(s.Holds) == 0 {
+		return ""
+	}
+	return "; held with " + strings.Join(s.Holds, ", ")
 }

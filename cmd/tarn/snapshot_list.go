@@ -36,8 +36,11 @@ rules, would say.
 
 Each flag can be an environment variable, such as TARN_KEEP_DAILY for --keep-daily.
 
+A copy whose snapshot.json is damaged is listed as DAMAGED; tarn snapshot show says
+what is wrong.
+
 Exit codes: 0 listed, also if there are none, 1 failed, 2 the command line is not
-valid.`,
+valid, 3 there is no such data directory.`,
 		Args: exactArgs(0),
 	}
 	fs := snapshotFlags(cmd, &opts.sourceOptions)

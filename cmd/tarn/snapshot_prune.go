@@ -35,7 +35,8 @@ reason is printed.
 
 Each flag can be an environment variable, such as TARN_KEEP_DAILY for --keep-daily.
 
-Exit codes: 0 done, 1 failed, 2 the command line is not valid.`,
+Exit codes: 0 done, 1 failed, 2 the command line is not valid, 3 there is no such
+data directory.`,
 		Args: exactArgs(0),
 	}
 	fs := snapshotFlags(cmd, &opts.sourceOptions)

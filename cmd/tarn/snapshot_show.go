@@ -22,8 +22,8 @@ func newSnapshotShowCommand(p process) *cobra.Command {
 
 ` + ruleHelp + `
 
-Exit codes: 0 shown, 1 failed, 2 the command line is not valid, 3 there is no such
-snapshot.`,
+Exit codes: 0 shown, 1 failed, 2 the command line is not valid, or the label is not
+that of one snapshot alone, 3 there is no such snapshot.`,
 		Args: exactArgs(1),
 	}
 	fs := snapshotFlags(cmd, &opts.sourceOptions)
@@ -70,11 +70,14 @@ func showPage(source string, d zfs.Decision, now time.Time) string {
 	line("name", s.Name)
 	line("of", source)
 	line("label", s.Label)
+	line("DAMAGED", s.Problem)
 	line("made", fmt.Sprintf("%s, age %s", s.Created.Format(time.RFC3339), roughAge(now.Sub(s.Created))))
 	line("revision", revisionText(s.Revision))
 	line("store", s.StoreID)
 	line("version", s.Version)
-	if v := s.Verified; v == nil {
+	if v := s.Verified; s.Problem != "" {
+		line("verified", "no; tarn restore with its path may still read its files")
+	} else if v == nil {
 		line("verified", "never; tarn snapshot verify "+s.Name+" does it")
 	} else {
 		line("verified", fmt.Sprintf("%s: revision %d, %s", v.Time.Format(time.RFC3339), v.Revision, hashText(v.Hash)))

@@ -251,23 +251,6 @@ func TestSnapshotWhenTheServerIsSilent(t *testing.T) {
 	}
 }
 
-// A copy of another server's data does not come to lie among those of this one.
-func TestSnapshotOfOtherServer(t *testing.T) {
-	o := testOptions(t)
-	o.dataDir = filepath.Join(t.TempDir(), "data")
-	ours := start(t, o, nil)
-	flags := []string{"--data-dir=" + o.dataDir, "--copies"}
-	first, _ := snapshotCommand(t, 0, flags, "create", "--endpoint="+ours.url)
-	other := start(t, testOptions(t), nil)
-	_, errs := snapshotCommand(t, exitFailed, flags, "create", "--endpoint="+other.url)
-	if !strings.Contains(errs, "the newest copy is of") || !strings.Contains(errs, other.url) {
-		t.Errorf("create prints %s", errs)
-	}
-	if left, _ := filepath.Glob(o.dataDir + "-snapshots/*"); len(left) != 1 || filepath.Base(left[0]) != strings.TrimSpace(first) {
-		t.Errorf("left %v", left)
-	}
-}
-
 func TestSnapshotOfNoStore(t *testing.T) {
 	w := newWorld(t)
 	if err := os.Mkdir(w.dir, 0o700); err != nil {

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -33,15 +36,16 @@ log. The server need not be stopped.
 
 Beside what tarn check finds, a snapshot is damaged if it holds less than what was
 acknowledged before it was made, or another store, or if its hash is not the one
-of an earlier verification. The hash is that of etcdctl endpoint hashkv at that
-revision. A good result is recorded with the snapshot, if the rights are there; tarn
-snapshot list shows it.
+of an earlier verification; and a file copy, if its files are not byte for byte those
+that were copied, or its snapshot.json can not be read. The hash is that of etcdctl
+endpoint hashkv at that revision. A good result is recorded with the snapshot, if the
+rights are there; tarn snapshot list shows it.
 
 Each flag can be an environment variable, such as TARN_DATA_DIR for --data-dir.
 
 Exit codes: 0 all are good, 1 at least one is damaged, 2 the command line is not
-valid, 3 there is no such snapshot, 4 at least one could not be checked, and none
-is damaged.`,
+valid, or a label is not that of one snapshot alone, 3 there is no such snapshot, 4 at
+least one could not be checked, and none is damaged.`,
 	}
 	fs := snapshotFlags(cmd, &opts.sourceOptions)
 	boolFlag(fs, &opts.all, "all", "verify all snapshots, the newest first")
@@ -61,7 +65,7 @@ is damaged.`,
 			return err
 		}
 		if opts.names = args; opts.newest {
-			opts.names = append(opts.names, newestSnapshot)
+			opts.names = append(opts.names, zfs.Newest)
 		}
 		return runSnapshotVerify(cmd.Context(), opts, p)
 	}
@@ -132,6 +136,11 @@ func verifySnapshot(ctx context.Context, from zfs.Snapshots, s zfs.Snapshot) (v 
 	v.Name = s.Name
 	start := time.Now()
 	defer func() { v.Seconds = time.Since(start).Seconds() }()
+	if s.Problem != "" {
+		damaged := newCheckVerdict(store.CheckReport{Findings: []string{s.Problem}})
+		v.checkVerdict = &damaged
+		return v
+	}
 	r, err := checkSnapshot(ctx, from, s.Name)
 	if err != nil {
 		v.Problem = err.Error()
@@ -160,7 +169,27 @@ func checkSnapshot(ctx context.Context, from zfs.Snapshots, name string) (r stor
 		return r, err
 	}
 	defer func() { err = errors.Join(err, cleanup()) }()
-	return store.Check(ctx, dir)
+	changed := from.CheckFiles(ctx, name)
+	if changed != nil && !errors.Is(changed, zfs.ErrDamaged) {
+		return r, changed
+	}
+	r, err = store.Check(ctx, dir)
+	if changed == nil && err != nil && !errors.Is(err, store.ErrRestoring) && ctx.Err() == nil && missingTree(dir) {
+		r.Findings, err = append(r.Findings, err.Error()), nil
+	}
+	if changed == nil {
+		return r, err
+	}
+	// That the store in it can not be opened adds nothing then.
+	r.Findings = append([]string{changed.Error()}, r.Findings...)
+	return r, nil
+}
+
+// missingTree tells whether a snapshot whose directory can be read holds no store. When it was made there was one.
+func missingTree(dir string) bool {
+	_, err := os.ReadDir(dir)
+	_, treeErr := os.Stat(filepath.Join(dir, treeFile))
+	return err == nil && errors.Is(treeErr, fs.ErrNotExist)
 }
 
 // againstRecord compares what was found with what is recorded of the snapshot.

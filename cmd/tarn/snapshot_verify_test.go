@@ -116,7 +116,7 @@ func TestSnapshotVerify(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(path, "wal")); err != nil {
 			t.Fatal(err)
 		}
-		if out, _ := snapshotCommand(t, exitSnapshotUnproved, flags, "verify", second); !strings.Contains(out, "NOT CHECKED  "+second) {
+		if out, _ := snapshotCommand(t, exitSnapshotDamaged, flags, "verify", second); !strings.Contains(out, "DAMAGED      "+second) {
 			t.Error(out)
 		}
 		snapshotCommand(t, exitNoSnapshot, flags, "verify", "nothing")

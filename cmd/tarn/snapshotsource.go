@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -20,13 +22,17 @@ type sourceOptions struct {
 	dataset    string // "" for the one that the data directory is on
 	copies     bool   // file copies, even on ZFS
 	endpoint   *clientOptions
+	installed  string // configuration file to use where none is named, if it is there
 }
 
-func defaultSourceOptions() sourceOptions { return sourceOptions{dataDir: defaultDataDir} }
+func defaultSourceOptions() sourceOptions {
+	return sourceOptions{dataDir: defaultDataDir, installed: installedConfigFile}
+}
 
 func (o *sourceOptions) register(fs *pflag.FlagSet) {
 	fs.Var(stringValue(&o.configFile, "file", "the path of a YAML file"), "config-file",
-		"the server's configuration file: its data-dir, dataset and listen-client-urls are the defaults here")
+		"the server's configuration file: its data-dir, dataset and listen-client-urls are the defaults here (default "+installedConfigFile+
+			" if it exists, no data directory or dataset is named, and there is no ./"+defaultDataDir+")")
 	fs.Var(stringValue(&o.dataDir, "dir", "the path of a directory"), "data-dir", "the server's data directory")
 	fs.Var(stringValue(&o.dataset, "dataset", "a ZFS dataset such as tank/tarn"), "dataset",
 		"the ZFS dataset with the data directory (default: the one that is mounted there)")
@@ -35,12 +41,15 @@ func (o *sourceOptions) register(fs *pflag.FlagSet) {
 
 // resolve fills in, after the flags were parsed, what the environment and the
 // server's configuration file say.
-func (o *sourceOptions) resolve(fs *pflag.FlagSet, environ []string) error {
-	l := newLayers(fs, nil, environ)
+func (o *sourceOptions) resolve(flagSet *pflag.FlagSet, environ []string) error {
+	l := newLayers(flagSet, nil, environ)
 	if err := l.applyEnv(); err != nil {
 		return err
 	}
 	o.dirGiven = l.from.of("data-dir") != fromDefault
+	if o.configFile == "" && !o.dirGiven && o.dataset == "" && o.usesInstalled() {
+		o.configFile = o.installed
+	}
 	if o.configFile == "" {
 		return nil
 	}
@@ -66,6 +75,15 @@ func (o *sourceOptions) resolve(fs *pflag.FlagSet, environ []string) error {
 		o.endpoint.endpoint = server.listenClient[0]
 	}
 	return nil
+}
+
+// usesInstalled tells whether an installed server is meant where nobody says which.
+func (o *sourceOptions) usesInstalled() bool {
+	if _, err := os.Lstat(o.dataDir); !errors.Is(err, fs.ErrNotExist) {
+		return false // that of a trial in the current directory
+	}
+	_, err := os.Stat(o.installed)
+	return err == nil
 }
 
 // open finds the snapshots: those of the dataset, or file copies where there is
@@ -99,7 +117,10 @@ func (o *sourceOptions) openDataset(ctx context.Context) (*zfs.Dataset, error) {
 }
 
 // findSnapshot finds the snapshot that a person means: by its name, with the
-// dataset or without, by its label if only one has it, or the newest.
+// dataset or without, the newest, or by its label if only one has it. The newest
+// can be one whose description is damaged: the next sound one is older than what a
+// person means with it. It is never one that a restore made of the state before it:
+// that is the state which a person wanted to leave.
 func findSnapshot(from zfs.Snapshots, snaps []zfs.Snapshot, arg string) (zfs.Snapshot, error) {
 	fail := func(format string, args ...any) (zfs.Snapshot, error) {
 		return zfs.Snapshot{}, withExit(exitNoSnapshot, fmt.Errorf(format, args...))
@@ -107,6 +128,15 @@ func findSnapshot(from zfs.Snapshots, snaps []zfs.Snapshot, arg string) (zfs.Sna
 	name := arg
 	if of, short, ok := strings.Cut(arg, "@"); ok && of == from.Source() {
 		name = short
+	}
+	if arg == zfs.Newest && len(snaps) > 0 {
+		for _, s := range slices.Backward(snaps) {
+			if !s.IsSafety() {
+				return s, nil
+			}
+		}
+		return fail("%s has no snapshots but those that tarn restore made of the state before it, and newest means none of these; the last one is %s",
+			from.Source(), snaps[len(snaps)-1].Name)
 	}
 	var labelled []zfs.Snapshot
 	var all []string
@@ -127,18 +157,14 @@ func findSnapshot(from zfs.Snapshots, snaps []zfs.Snapshot, arg string) (zfs.Sna
 		for _, s := range labelled {
 			names = append(names, s.Name)
 		}
-		return fail("%d snapshots of %s have the label %q: %s; give the name of one", len(labelled), from.Source(), arg, strings.Join(names, ", "))
-	case arg == newestSnapshot && len(snaps) > 0:
-		return snaps[len(snaps)-1], nil
+		return zfs.Snapshot{}, withExit(exitUsage, fmt.Errorf("NAME is not clear: %d snapshots of %s have the label %q: %s; give the name of one",
+			len(labelled), from.Source(), arg, strings.Join(names, ", ")))
 	case len(snaps) == 0:
 		return fail("%s has no snapshots of tarn; make one with tarn snapshot create", from.Source())
 	}
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
 	return fail("%s has no snapshot of tarn with the name or label %q%s; tarn snapshot list shows them", from.Source(), arg, didYouMean(name, all))
 }
-
-// newestSnapshot stands for the newest snapshot where a name is expected.
-const newestSnapshot = "newest"
 
 // withSnapshotExit gives an error about one snapshot its exit code.
 func withSnapshotExit(err error) error {
