@@ -20,6 +20,8 @@ for package in $("$go" list -tags zfs -f '{{if or .TestGoFiles .XTestGoFiles}}{{
 done
 cat >"$work/run" <<'RUN'
 export TARN_TEST_CLOCK=1 TARN_TEST_DISK=/dev/vdb # both are nobody else's here
+# Pools are sparse files, and the system's own disk has room for less than one of them.
+mkfs.ext4 -q /dev/vdc && mount /dev/vdc /var/tmp && chmod 1777 /var/tmp || exit
 failed=0
 for binary in ./*.test; do
   echo "== $binary"
@@ -27,5 +29,5 @@ for binary in ./*.test; do
 done
 exit $failed
 RUN
-bash "${VM:-$here/run.sh}" --timeout "${VM_TIMEOUT:-7200}" "$work" \
+bash "${VM:-$here/run.sh}" --timeout "${VM_TIMEOUT:-7200}" --disk 2 --disk-size 8G "$work" \
   env TARN_SNAPSHOTS="${TARN_SNAPSHOTS:-}" bash run "$pattern"
