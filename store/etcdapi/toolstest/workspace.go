@@ -23,18 +23,22 @@ const (
 	envTree = "TOOLSTEST_TREE" // directory of etcd's tests
 )
 
-// testsModule holds etcd's tests. go.mod says in which version.
-const testsModule = "go.etcd.io/etcd/tests/v3"
+// testsModule holds etcd's tests, leakModule what they look for goroutines with
+// that a test left behind. go.mod says in which versions.
+const (
+	testsModule = "go.etcd.io/etcd/tests/v3"
+	leakModule  = "go.etcd.io/etcd/client/pkg/v3"
+)
 
 // workspace is a changed copy of etcd's tests and the programs that they start.
 type workspace struct {
-	tree, bin string // absolute directories
-	server    string // what the tests start as etcd: "tarn" or "etcd"
+	tree, leak, bin string // absolute directories
+	server          string // what the tests start as etcd: "tarn" or "etcd"
 }
 
 // newWorkspace prepares a workspace in the empty directory dir.
 func newWorkspace(ctx context.Context, dir string) (*workspace, error) {
-	w := &workspace{tree: filepath.Join(dir, "tests"), bin: filepath.Join(dir, "bin"), server: "tarn"}
+	w := &workspace{tree: filepath.Join(dir, "tests"), leak: filepath.Join(dir, "leak"), bin: filepath.Join(dir, "bin"), server: "tarn"}
 	if os.Getenv(EnvSelf) == "1" {
 		w.server = "etcd"
 	}
@@ -52,15 +56,17 @@ func newWorkspace(ctx context.Context, dir string) (*workspace, error) {
 // copyTests copies etcd's tests from the module cache, and the files of
 // testdata/tests over them.
 func (w *workspace) copyTests(ctx context.Context) error {
-	if _, err := goTool(ctx, ".", "mod", "download", testsModule); err != nil {
-		return err
-	}
-	source, err := goTool(ctx, ".", "list", "-m", "-f", "{{.Dir}}", testsModule)
-	if err != nil {
-		return err
-	}
-	if err := copyTree(w.tree, strings.TrimSpace(source)); err != nil {
-		return err
+	for module, to := range map[string]string{testsModule: w.tree, leakModule: w.leak} {
+		if _, err := goTool(ctx, ".", "mod", "download", module); err != nil {
+			return err
+		}
+		source, err := goTool(ctx, ".", "list", "-m", "-f", "{{.Dir}}", module)
+		if err != nil {
+			return err
+		}
+		if err := copyTree(to, strings.TrimSpace(source)); err != nil {
+			return err
+		}
 	}
 	return copyTree(w.tree, filepath.Join("testdata", "tests"))
 }
@@ -99,6 +105,7 @@ func (w *workspace) ownModule(ctx context.Context) error {
 	for _, name := range []string{"api", "client/pkg", "client", "etcdctl", "etcdutl", "pkg", "server"} {
 		args = append(args, "-dropreplace=go.etcd.io/etcd/"+name+"/v3")
 	}
+	args = append(args, "-replace="+leakModule+"="+w.leak)
 	if _, err := goTool(ctx, w.tree, args...); err != nil {
 		return err
 	}
