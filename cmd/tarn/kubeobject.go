@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tarn-kv/tarn/store/protofield"
 )
 
 // How kube-apiserver begins the values that it stores in other forms than JSON.
@@ -92,10 +94,10 @@ func decodeKubeObject(b []byte) (*kubeObject, error) {
 	o := &kubeObject{}
 	var raw []byte
 	contentType := ""
-	err := eachField(b, func(num protowire.Number, v []byte, _ uint64) error {
+	err := protofield.Each(b, func(num protowire.Number, v []byte, _ uint64) error {
 		switch num {
 		case 1: // TypeMeta
-			return eachField(v, func(num protowire.Number, v []byte, _ uint64) error {
+			return protofield.Each(v, func(num protowire.Number, v []byte, _ uint64) error {
 				switch num {
 				case 1:
 					o.APIVersion = string(v)
@@ -115,7 +117,7 @@ func decodeKubeObject(b []byte) (*kubeObject, error) {
 		return nil, errNotKube
 	}
 	// All kinds that are stored as protobuf have their metadata in field 1.
-	err = eachField(raw, func(num protowire.Number, v []byte, n uint64) error {
+	err = protofield.Each(raw, func(num protowire.Number, v []byte, n uint64) error {
 		if num == 1 {
 			return o.Metadata.decode(v)
 		}
@@ -152,7 +154,7 @@ func (o *kubeObject) decodeData(num protowire.Number, v []byte, n uint64) error 
 
 func (m *kubeMetadata) decode(b []byte) error {
 	text := func(b []byte) string { return string(b) }
-	return eachField(b, func(num protowire.Number, v []byte, _ uint64) (err error) {
+	return protofield.Each(b, func(num protowire.Number, v []byte, _ uint64) (err error) {
 		switch num {
 		case 1:
 			m.Name = string(v)
@@ -177,7 +179,7 @@ func (m *kubeMetadata) decode(b []byte) error {
 
 func decodeKubeTime(b []byte) (text string, err error) {
 	var seconds int64
-	err = eachField(b, func(num protowire.Number, _ []byte, n uint64) error {
+	err = protofield.Each(b, func(num protowire.Number, _ []byte, n uint64) error {
 		if num == 1 {
 			seconds = int64(n)
 		}
@@ -189,7 +191,7 @@ func decodeKubeTime(b []byte) (text string, err error) {
 // addEntry adds one entry of a protobuf map.
 func addEntry(to *map[string]string, entry []byte, show func([]byte) string) error {
 	var key, value []byte
-	err := eachField(entry, func(num protowire.Number, v []byte, _ uint64) error {
+	err := protofield.Each(entry, func(num protowire.Number, v []byte, _ uint64) error {
 		switch num {
 		case 1:
 			key = v
@@ -205,35 +207,6 @@ func addEntry(to *map[string]string, entry []byte, show func([]byte) string) err
 		*to = map[string]string{}
 	}
 	(*to)[string(key)] = show(value)
-	return nil
-}
-
-// eachField calls each for the fields of a message: v for those with bytes, n for numbers.
-func eachField(b []byte, each func(num protowire.Number, v []byte, n uint64) error) error {
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
-		var v []byte
-		var number uint64
-		switch typ {
-		case protowire.BytesType:
-			v, n = protowire.ConsumeBytes(b)
-		case protowire.VarintType:
-			number, n = protowire.ConsumeVarint(b)
-		default:
-			n = protowire.ConsumeFieldValue(num, typ, b)
-		}
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
-		if err := each(num, v, number); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -33,16 +33,17 @@ const (
 // there to the log and the tree. A package without an entry has the one of the
 // nearest directory above, and can always import what is below that directory.
 var mayImport = map[string][]string{
-	"cmd":           {"store", "store/etcdapi", "store/migrate", "store/vfs", "zfs", "zfs/eviction", "systemd"},
-	"store/etcdapi": {"store", "store/auth", "store/vfs"},
-	"store/migrate": {"store", "store/wal", "store/tree", "store/vfs"},
-	"zfs":           {},
-	"systemd":       {},
-	"store":         {"store/auth", "store/wal", "store/tree", "store/vfs"},
-	"store/auth":    {},
-	"store/wal":     {"store/vfs"},
-	"store/tree":    {"store/vfs"},
-	"store/vfs":     {},
+	"cmd":              {"store", "store/etcdapi", "store/migrate", "store/protofield", "store/vfs", "zfs", "zfs/eviction", "systemd"},
+	"store/etcdapi":    {"store", "store/auth", "store/vfs"},
+	"store/migrate":    {"store", "store/wal", "store/tree", "store/vfs"},
+	"zfs":              {},
+	"systemd":          {},
+	"store":            {"store/auth", "store/wal", "store/tree", "store/vfs"},
+	"store/auth":       {"store/protofield"},
+	"store/protofield": {},
+	"store/wal":        {"store/vfs"},
+	"store/tree":       {"store/protofield", "store/vfs"},
+	"store/vfs":        {},
 }
 
 // onlyIn lists which parts of the tree may use a package from elsewhere.

@@ -1,10 +1,11 @@
 package auth
 
 import (
-	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tarn-kv/tarn/store/protofield"
 )
 
 // Users and roles are kept as etcd keeps them: authpb.User and authpb.Role.
@@ -38,7 +39,7 @@ func (u *User) encode() []byte {
 
 func decodeUser(b []byte) (*User, error) {
 	u := &User{}
-	err := eachField(b, func(num protowire.Number, v []byte, n uint64) error {
+	err := protofield.Each(b, func(num protowire.Number, v []byte, n uint64) error {
 		switch num {
 		case fieldName:
 			u.Name = string(v)
@@ -48,7 +49,7 @@ func decodeUser(b []byte) (*User, error) {
 			u.Roles = append(u.Roles, string(v))
 		case fieldOptions:
 			u.Options = true
-			return eachField(v, func(num protowire.Number, _ []byte, n uint64) error {
+			return protofield.Each(v, func(num protowire.Number, _ []byte, n uint64) error {
 				if num == fieldNoPassword {
 					u.NoPassword = protowire.DecodeBool(n)
 				}
@@ -74,13 +75,13 @@ func (r *Role) encode() []byte {
 
 func decodeRole(b []byte) (*Role, error) {
 	r := &Role{}
-	err := eachField(b, func(num protowire.Number, v []byte, _ uint64) error {
+	err := protofield.Each(b, func(num protowire.Number, v []byte, _ uint64) error {
 		switch num {
 		case fieldName:
 			r.Name = string(v)
 		case fieldPermissions:
 			var p Permission
-			err := eachField(v, func(num protowire.Number, v []byte, n uint64) error {
+			err := protofield.Each(v, func(num protowire.Number, v []byte, n uint64) error {
 				switch num {
 				case fieldKind:
 					p.Kind = Kind(n)
@@ -113,39 +114,6 @@ func appendNumber(b []byte, num protowire.Number, v uint64) []byte {
 	}
 	b = protowire.AppendTag(b, num, protowire.VarintType)
 	return protowire.AppendVarint(b, v)
-}
-
-var errNotProtobuf = errors.New("not a protobuf message")
-
-// eachField calls each with the fields of a message: v for bytes, n for numbers.
-// Others are passed over.
-func eachField(b []byte, each func(num protowire.Number, v []byte, n uint64) error) error {
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return errNotProtobuf
-		}
-		b = b[n:]
-		var v []byte
-		var number uint64
-		switch typ {
-		case protowire.BytesType:
-			v, n = protowire.ConsumeBytes(b)
-		case protowire.VarintType:
-			number, n = protowire.ConsumeVarint(b)
-		default:
-			n = protowire.ConsumeFieldValue(num, typ, b)
-			num = 0
-		}
-		if n < 0 {
-			return errNotProtobuf
-		}
-		b = b[n:]
-		if err := each(num, v, number); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Record is a user or a role as it is kept.

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tarn-kv/tarn/store/protofield"
 )
 
 // Buckets of etcd, and one of our own that etcd and its tools leave alone.
@@ -107,7 +108,7 @@ func decodeLease(k, v []byte) (l LeaseRecord, err error) {
 	if len(k) != 8 {
 		return l, fmt.Errorf("lease %x: the key has %d bytes instead of 8", k, len(k))
 	}
-	err = eachVarint(v, func(num protowire.Number, n uint64) {
+	err = protofield.Each(v, func(num protowire.Number, _ []byte, n uint64) error {
 		switch num {
 		case 1:
 			l.ID = int64(n)
@@ -116,6 +117,7 @@ func decodeLease(k, v []byte) (l LeaseRecord, err error) {
 		case 3:
 			l.Remaining = int64(n)
 		}
+		return nil
 	})
 	if err != nil {
 		return l, fmt.Errorf("lease %x: %w", k, err)
@@ -135,13 +137,14 @@ func (a AlarmRecord) key() []byte {
 }
 
 func decodeAlarm(k []byte) (a AlarmRecord, err error) {
-	err = eachVarint(k, func(num protowire.Number, n uint64) {
+	err = protofield.Each(k, func(num protowire.Number, _ []byte, n uint64) error {
 		switch num {
 		case 1:
 			a.MemberID = n
 		case 2:
 			a.Type = int32(n)
 		}
+		return nil
 	})
 	switch {
 	case err != nil:
@@ -152,31 +155,6 @@ func decodeAlarm(k []byte) (a AlarmRecord, err error) {
 		return a, fmt.Errorf("alarm %x has another form than %x", k, a.key())
 	}
 	return a, nil
-}
-
-// eachVarint calls each for the varint fields of a message and skips others.
-func eachVarint(b []byte, each func(protowire.Number, uint64)) error {
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return errors.New("not a protobuf message")
-		}
-		b = b[n:]
-		if typ == protowire.VarintType {
-			v, n := protowire.ConsumeVarint(b)
-			if n < 0 {
-				return errors.New("not a protobuf message")
-			}
-			each(num, v)
-			b = b[n:]
-			continue
-		}
-		if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
-			return errors.New("not a protobuf message")
-		}
-		b = b[n:]
-	}
-	return nil
 }
 
 // number reads 8 bytes of big endian; absent is 0.
