@@ -43,7 +43,11 @@ func (k *kvService) Range(ctx context.Context, req *pb.RangeRequest) (raw, error
 	if err != nil {
 		return nil, err
 	}
-	return l.around(encoded, nil), nil
+	done, err := k.s.turnOf(ctx, encoded, nil)
+	if err != nil {
+		return nil, err
+	}
+	return l.around(encoded, done), nil
 }
 
 // inKeyOrder tells whether a scan gives the result as it is wanted.
@@ -103,6 +107,9 @@ func (s *Server) listLarge(ctx context.Context, r *store.Reader, keys store.KeyR
 	if err != nil {
 		return nil, err
 	}
+	if done, err = s.turnOf(ctx, encoded, done); err != nil {
+		return nil, err
+	}
 	return l.around(encoded, done), nil
 }
 
@@ -130,15 +137,12 @@ func (l *listing) encode(st *store.Store, items []store.Item, size int) (raw, er
 	return raw{mem.NewBuffer(buf, pool)}, nil
 }
 
-// around completes a RangeResponse of which the items are encoded. done, if not nil, is
-// called when gRPC has sent it.
+// around completes a RangeResponse of which the items are encoded. done is called when gRPC
+// has sent it.
 func (l *listing) around(items raw, done func()) raw {
 	out := append(make(raw, 0, len(items)+2), mem.SliceBuffer(l.head.append(nil)))
 	out = append(out, items...)
 	end := appendRangeEnd(nil, l.more, l.count) // not empty: there are items
-	if done == nil {
-		return append(out, mem.SliceBuffer(end))
-	}
 	end = slices.Grow(end, unpooledSize+1) // gRPC would never tell that a smaller one is free
 	return append(out, mem.NewBuffer(&end, whenFreed(done)))
 }

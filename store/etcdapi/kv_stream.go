@@ -136,21 +136,34 @@ func (c *chunker) next(ctx context.Context) (_ raw, last bool, err error) {
 }
 
 // encode encodes the items. Large chunks are shared with streams of the same range that are
-// at the same place.
+// at the same place, and sent in turn.
 func (c *chunker) encode(ctx context.Context, size int) (raw, error) {
 	build := func(ctx context.Context) (raw, error) {
 		return c.s.encodeFound(ctx, c.items, size, c.listing.keysOnly)
 	}
-	if size < smallRead || c.reader == nil {
+	if size < smallRead {
 		return build(ctx)
 	}
-	keys := store.KeyRange{Key: []byte(c.items[0].Key), End: []byte(c.items[len(c.items)-1].Key + "\x00")}
-	key := sharedKey{string(keys.Key), string(keys.End), int64(len(c.items)), c.listing.keysOnly}
-	encoded, done, err := c.s.shared.get(ctx, key, c.reader, keys, build)
+	turn, err := c.s.turns.take(ctx, int64(size))
 	if err != nil {
 		return nil, err
 	}
-	return encoded.afterwards(done), nil
+	encoded, done, err := c.encodeLarge(ctx, build)
+	if err != nil {
+		turn()
+		return nil, err
+	}
+	return encoded.afterwards(func() { turn(); done() }), nil
+}
+
+func (c *chunker) encodeLarge(ctx context.Context, build func(context.Context) (raw, error)) (_ raw, done func(), err error) {
+	if c.reader == nil {
+		encoded, err := build(ctx)
+		return encoded, func() {}, err
+	}
+	keys := store.KeyRange{Key: []byte(c.items[0].Key), End: []byte(c.items[len(c.items)-1].Key + "\x00")}
+	key := sharedKey{string(keys.Key), string(keys.End), int64(len(c.items)), c.listing.keysOnly}
+	return c.s.shared.get(ctx, key, c.reader, keys, build)
 }
 
 // around makes a chunk of encoded items.

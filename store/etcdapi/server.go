@@ -14,6 +14,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -164,6 +165,7 @@ type Server struct {
 	budget  *listBudget // of large range answers
 	fills   *fillBuffers
 	shared  *sharedLists
+	turns   *sendTurns        // of large range answers
 	senders chan *watchStream // to goroutines that wait for one
 	procs   *processors       // nil: as many as the runtime wants
 	metrics http.Handler
@@ -213,6 +215,7 @@ func New(cfg Config) (*Server, error) {
 	s.budget = newListBudget(cfg.ListBudget, s.log)
 	s.fills = newFillBuffers()
 	s.shared = newSharedLists()
+	s.turns = newSendTurns(runtime.GOMAXPROCS(0), s.log)
 	if cfg.SaveProcessors {
 		s.procs = newProcessors(s.log)
 	}
