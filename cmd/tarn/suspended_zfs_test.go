@@ -24,6 +24,45 @@ func putWithin(t *testing.T, cl *client, key string, limit time.Duration) error 
 	return err
 }
 
+// starvingServer is a server on a dataset of a pool whose device can be taken away. It has stored a key.
+type starvingServer struct {
+	pool  *zfstest.Starving
+	flags []string
+	dir   string
+	*child
+	cl *client
+}
+
+func startStarving(t *testing.T, failmode string) *starvingServer {
+	t.Helper()
+	s := &starvingServer{pool: zfstest.NewStarving(t, "-o", "failmode="+failmode)}
+	dataset := s.pool.Dataset(t, "node")
+	s.dir = filepath.Join(s.pool.Path("node"), "data")
+	s.flags = []string{"--data-dir=" + s.dir, "--dataset=" + dataset}
+	s.start(t)
+	if err := put(t, s.cl, "key", "value"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *starvingServer) start(t *testing.T) {
+	t.Helper()
+	s.child = startChild(t, s.flags...)
+	s.cl = (&running{url: s.url}).client(t)
+}
+
+// ends checks that the key is there and that the server stops when it is told to.
+func (s *starvingServer) ends(t *testing.T) {
+	t.Helper()
+	if v := get(t, s.cl, "key"); v != "value" {
+		t.Errorf("the value is %q", v)
+	}
+	if log, code := s.end(t, syscall.SIGTERM); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, log)
+	}
+}
+
 // suspend takes the device away and writes until ZFS has noticed. It returns the keys whose
 // fate is open.
 func suspend(t *testing.T, pool *zfstest.Starving, cl *client) (open []string) {
@@ -45,14 +84,8 @@ func suspend(t *testing.T, pool *zfstest.Starving, cl *client) (open []string) {
 // TestZFSSuspended: while the pool is suspended, writes wait and nothing is acknowledged; reads and
 // whoever asks for the state get their answers; and after zpool clear all goes on by itself.
 func TestZFSSuspended(t *testing.T) {
-	pool := zfstest.NewStarving(t, "-o", "failmode=wait")
-	dataset := pool.Dataset(t, "node")
-	dir := filepath.Join(pool.Path("node"), "data")
-	c := startChild(t, "--data-dir="+dir, "--dataset="+dataset)
-	cl := (&running{url: c.url}).client(t)
-	if err := put(t, cl, "key", "value"); err != nil {
-		t.Fatal(err)
-	}
+	s := startStarving(t, "wait")
+	pool, cl := s.pool, s.cl
 	suspend(t, pool, cl)
 	fed := false
 	feed := func() {
@@ -76,9 +109,9 @@ func TestZFSSuspended(t *testing.T) {
 		t.Errorf("a read while the pool is suspended: %v, %v", r, err)
 	}
 	begin := time.Now()
-	code, out, errs := tarn(t, nil, "status", "--endpoint="+c.url)
+	code, out, errs := tarn(t, nil, "status", "--endpoint="+s.url)
 	t.Logf("status, after %v: exit code %d: %s%s", time.Since(begin).Round(time.Second), code, out, errs)
-	code, out, errs = tarn(t, nil, "init", dataset, "--user="+initUser, "--backup-user=none", "--config-file="+filepath.Join(t.TempDir(), "x.yaml"))
+	code, out, errs = tarn(t, nil, "init", pool.Name+"/node", "--user="+initUser, "--backup-user=none", "--config-file="+filepath.Join(t.TempDir(), "x.yaml"))
 	if code != exitRefused || !strings.Contains(errs, "zpool clear "+pool.Name) {
 		t.Errorf("init: exit code %d: %s%s", code, out, errs)
 	}
@@ -86,13 +119,8 @@ func TestZFSSuspended(t *testing.T) {
 	if err := putWithin(t, cl, "after", time.Minute); err != nil {
 		t.Errorf("after zpool clear a put ends with %v", err)
 	}
-	if v := get(t, cl, "key"); v != "value" {
-		t.Errorf("the value is %q", v)
-	}
-	if log, code := c.end(t, syscall.SIGTERM); code != exitOK {
-		t.Errorf("exit code %d\n%s", code, log)
-	}
-	if code, out, errs := tarn(t, nil, "check", dir); code != exitOK {
+	s.ends(t)
+	if code, out, errs := tarn(t, nil, "check", s.dir); code != exitOK {
 		t.Errorf("check: exit code %d: %s%s", code, out, errs)
 	}
 }
@@ -101,39 +129,24 @@ func TestZFSSuspended(t *testing.T) {
 // with failmode=wait. So the server may end for good or go on after zpool clear; what was
 // acknowledged is there in both cases.
 func TestZFSFailmodeContinue(t *testing.T) {
-	pool := zfstest.NewStarving(t, "-o", "failmode=continue")
-	dataset := pool.Dataset(t, "node")
-	dir := filepath.Join(pool.Path("node"), "data")
-	c := startChild(t, "--data-dir="+dir, "--dataset="+dataset)
-	cl := (&running{url: c.url}).client(t)
-	if err := put(t, cl, "key", "value"); err != nil {
-		t.Fatal(err)
-	}
-	suspend(t, pool, cl)
-	pool.Feed(t)
-	zfstest.Run(t, "zpool", "clear", pool.Name)
-	if err := putWithin(t, cl, "after", time.Minute); err == nil {
+	s := startStarving(t, "continue")
+	suspend(t, s.pool, s.cl)
+	s.pool.Feed(t)
+	zfstest.Run(t, "zpool", "clear", s.pool.Name)
+	if err := putWithin(t, s.cl, "after", time.Minute); err == nil {
 		t.Log("the server has waited, and goes on")
-		if log, code := c.end(t, syscall.SIGTERM); code != exitOK {
-			t.Errorf("exit code %d\n%s", code, log)
-		}
+		s.ends(t)
 	} else {
 		t.Logf("the server has ended: %v", err)
 		var log strings.Builder
-		for line := range c.lines {
+		for line := range s.lines {
 			log.WriteString(line + "\n")
 		}
-		c.Wait()
-		if code := c.ProcessState.ExitCode(); code != exitStoreFailed || !strings.Contains(log.String(), "nothing more is served") {
+		s.Wait()
+		if code := s.ProcessState.ExitCode(); code != exitStoreFailed || !strings.Contains(log.String(), "nothing more is served") {
 			t.Errorf("exit code %d\n%s", code, log.String())
 		}
 	}
-	c = startChild(t, "--data-dir="+dir, "--dataset="+dataset)
-	cl = (&running{url: c.url}).client(t)
-	if v := get(t, cl, "key"); v != "value" {
-		t.Errorf("the value is %q", v)
-	}
-	if log, code := c.end(t, syscall.SIGTERM); code != exitOK {
-		t.Errorf("exit code %d\n%s", code, log)
-	}
+	s.start(t)
+	s.ends(t)
 }
