@@ -3,6 +3,7 @@ module github.com/tarn-kv/tarn
 go 1.26.0
 
 require (
+	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/mistifyio/go-zfs/v3 v3.0.1
 	github.com/prometheus/client_golang v1.25.0

@@ -187,6 +187,9 @@ func (s *Store) publish(b *batch, seq uint64) {
 	for _, f := range b.published {
 		f()
 	}
+	if s.opts.ObservePublish != nil {
+		s.opts.ObservePublish()
+	}
 }
 
 // settle points the tail to the batch's final memory (the frame may have moved

@@ -52,6 +52,13 @@ type Options struct {
 	// sync of the log and of each commit of the tree.
 	ObserveSync       func(time.Duration)
 	ObserveCheckpoint func(time.Duration)
+	// ObservePublish, if set, is called by the writer each time that something has become
+	// durable and visible: it must not wait.
+	ObservePublish func()
+	// ObserveRecovery, if set, is called by Open's goroutine again and again while recovery goes
+	// on, with the number of records read so far. Where it is not called any more, recovery
+	// is at one long step, or hangs.
+	ObserveRecovery func(records int)
 
 	// segmentBytes and reserveBytes are the sizes of a segment and of the
 	// reserve of the log. Tests make them small.

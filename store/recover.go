@@ -27,6 +27,18 @@ type recovery struct {
 	adopted bool // the tree is new to this store, and has no log
 	leases  map[int64]*lease
 	frames  int
+	records int
+}
+
+// recoveryStep is the number of records after which recovery tells that it goes on.
+const recoveryStep = 1000
+
+// advance counts a record that was read.
+func (r *recovery) advance() {
+	r.records++
+	if observe := r.s.opts.ObserveRecovery; observe != nil && r.records%recoveryStep == 0 {
+		observe(r.records)
+	}
 }
 
 func (r *recovery) run() error {
@@ -110,6 +122,7 @@ func (r *recovery) loadTree() error {
 			bad = err
 			return false
 		}
+		r.advance()
 		if key == "" {
 			s.mem.marks = append(s.mem.marks, rev)
 		} else {
@@ -169,6 +182,7 @@ func (r *recovery) replayFrame(seq uint64, payload []byte) error {
 // replayChange applies a change that the log has and the tree has not.
 func (r *recovery) replayChange(rev Revision, dead bool, value []byte) error {
 	s := r.s
+	r.advance()
 	key, rec, err := recordOf(rev, dead, value)
 	if err != nil {
 		return err

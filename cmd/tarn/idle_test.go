@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -48,7 +49,20 @@ func idleWatches(t *testing.T, url string, clients int) {
 // open and changes that are not in the tree yet: no ticker, no poll. The clients' own
 // keepalive comes after longer than this looks.
 func TestIdleServerSleeps(t *testing.T) {
-	c := startChild(t, "--data-dir="+filepath.Join(t.TempDir(), "data"))
+	sleepsWhenIdle(t, startChild(t, "--data-dir="+filepath.Join(t.TempDir(), "data")))
+}
+
+// That systemd is told of the state changes nothing of that. (A watchdog needs its timer.)
+func TestIdleServiceSleeps(t *testing.T) {
+	n := listenNotify(t)
+	c := startChildWith(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+n.path) },
+		"--data-dir="+filepath.Join(t.TempDir(), "data"))
+	n.await(t, "READY=1")
+	sleepsWhenIdle(t, c)
+}
+
+func sleepsWhenIdle(t *testing.T, c *child) {
+	t.Helper()
 	idleWatches(t, c.url, 10)
 	if err := put(t, (&running{url: c.url}).client(t), "key", "value"); err != nil {
 		t.Fatal(err)

@@ -26,6 +26,10 @@ func (s *serving) listen() (*listeners, error) {
 		to   *[]*etcdapi.Listener
 		flag string
 	}{{s.opts.listenClient, &l.clients, "listen-client-urls"}, {s.opts.listenMetrics, &l.metrics, "listen-metrics-urls"}} {
+		if passed := s.passedFor(part.flag); len(passed) > 0 {
+			*part.to = passed
+			continue
+		}
 		for _, u := range part.urls {
 			opened, err := s.listenAt(u)
 			if err != nil {
@@ -82,12 +86,14 @@ func (s *serving) serveOn(l *listeners, background *sync.WaitGroup) <-chan error
 	for _, c := range l.clients {
 		addrs = append(addrs, c.Addr())
 		start(s.api.Serve, c)
-		s.log.Info("serving clients", "url", c.URL.String(), "address", c.Addr().String())
+		s.log.Info("serving clients", "url", c.URL.String(), "from", string(s.from.of("listen-client-urls")), "address", c.Addr().String())
 	}
 	for _, m := range l.metrics {
 		start(s.api.ServeMetrics, m)
-		s.log.Info("serving metrics", "url", m.URL.String(), "address", m.Addr().String())
+		s.log.Info("serving metrics", "url", m.URL.String(), "from", string(s.from.of("listen-metrics-urls")), "address", m.Addr().String())
 	}
+	s.tellReady()
+	s.watch()
 	if s.ready != nil {
 		s.ready(addrs)
 	}

@@ -32,6 +32,12 @@ func startChild(t *testing.T, args ...string) *child {
 // startChildAs is startChild as another user.
 func startChildAs(t *testing.T, user *syscall.Credential, args ...string) *child {
 	t.Helper()
+	return startChildWith(t, func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user} }, args...)
+}
+
+// startChildWith is startChild with something changed before it starts.
+func startChildWith(t *testing.T, change func(*exec.Cmd), args ...string) *child {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +45,7 @@ func startChildAs(t *testing.T, user *syscall.Credential, args ...string) *child
 	args = append([]string{"serve", "--listen-client-urls=http://127.0.0.1:0"}, args...)
 	c := &child{Cmd: exec.Command(exe, args...), lines: make(chan string, 1000)}
 	c.Env = append(os.Environ(), runMain+"=1")
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: user}
+	change(c.Cmd)
 	stderr, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

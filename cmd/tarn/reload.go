@@ -9,6 +9,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// reload is what SIGHUP asks for. What can not be used stays as it is, and the server goes on.
+func (s *serving) reload() {
+	s.manager.notify.Reloading()
+	s.reloadLogLevel()
+	if s.reloadTLS != nil {
+		if err := s.reloadTLS(); err != nil {
+			s.log.Error("SIGHUP: the files of certificates can not be used; the old ones stay in use", "error", err)
+		} else {
+			s.log.Info("SIGHUP: the files of certificates were read again")
+		}
+	}
+	s.tellReady()
+}
+
 // reloadLogLevel takes the log level from the configuration file as it is now.
 // The other settings need a restart.
 func (s *serving) reloadLogLevel() {

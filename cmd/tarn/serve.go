@@ -17,6 +17,7 @@ import (
 
 	"github.com/tarn-kv/tarn/store"
 	"github.com/tarn-kv/tarn/store/etcdapi"
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 // stopLimit is how long a stop waits for requests in flight. Service managers
@@ -37,8 +38,11 @@ names where the meaning is etcd's; flags of etcd that mean nothing here, such as
 those for peers, are accepted and ignored. Variables of etcd (ETCD_…) are not
 read.
 
-SIGHUP reads log-level from the configuration file again. PUT of a level to
-/debug/log-level on a client URL changes it too.
+SIGHUP reads log-level from the configuration file, and the files of certificates,
+again. PUT of a level to /debug/log-level on a client URL changes it too.
+
+Sockets that systemd passes (FileDescriptorName=client or metrics) take the place
+of --listen-client-urls and --listen-metrics-urls, and systemd is told of the state.
 
 Exit codes: 0 stopped by a signal, 1 failed (an address is taken, for example),
 2 the settings are not valid, 3 another process has the data directory, 4 the
@@ -62,6 +66,9 @@ the data directory is damaged, 6 a write or sync failed for good while serving.`
 		s := newServing(opts, l.from, p.stderr)
 		s.warnUnknown(l.unknownEnv(cmd.Root()))
 		s.warnEtcdEnv(etcdEnv(p.environ, cmd.Flags()))
+		if err := s.joinSystemd(); err != nil {
+			return withExit(exitUsage, err)
+		}
 		return s.run(cmd.Context(), hup)
 	}
 	return cmd
@@ -74,7 +81,14 @@ type serving struct {
 	level *slog.LevelVar
 	log   *slog.Logger
 
-	keep  retention
+	keep    retention
+	passed  []passedSocket
+	manager serviceManager
+	unwatch func()       // see watch
+	disk    *vfs.Tracked // what the store sees
+	// reloadTLS reads the files of certificates again; nil without TLS.
+	reloadTLS func() error
+
 	store *store.Store
 	api   *etcdapi.Server
 	// Tests put their own in here: open is store.Open, and ready, if set, is
@@ -86,7 +100,8 @@ type serving struct {
 func newServing(opts serveOptions, from sources, stderr io.Writer) *serving {
 	level := new(slog.LevelVar)
 	level.Set(opts.logLevel)
-	return &serving{opts: opts, from: from, level: level, log: newLogger(stderr, opts.logFormat, level), open: store.Open}
+	return &serving{opts: opts, from: from, level: level, log: newLogger(stderr, opts.logFormat, level),
+		disk: vfs.Track(vfs.OS), unwatch: func() {}, open: store.Open}
 }
 
 // run serves until ctx ends, the store fails or a listener fails.
@@ -96,6 +111,8 @@ func (s *serving) run(ctx context.Context, hup <-chan os.Signal) error {
 		return withExit(exitUsage, err)
 	}
 	s.sayWhatIsOdd()
+	recovered := s.beginRecovery()
+	defer recovered()
 	if err := s.checkDataDir(); err != nil {
 		return err
 	}
@@ -111,7 +128,9 @@ func (s *serving) run(ctx context.Context, hup <-chan os.Signal) error {
 		sockets.close()
 		return s.openError(err)
 	}
+	recovered()
 	s.warnExposed(s.store.Auth().Enabled())
+	defer func() { s.unwatch() }() // it is watched until it is closed
 	err = s.serve(ctx, hup, sockets, s.apiConfig(tlsConfig, durations))
 	if closeErr := s.store.Close(); closeErr != nil {
 		err = errors.Join(err, withExit(exitStoreFailed, fmt.Errorf("close the store in %s: %w", s.opts.dataDir, closeErr)))
@@ -159,13 +178,16 @@ func (s *serving) serve(ctx context.Context, hup <-chan os.Signal, sockets *list
 	for {
 		select {
 		case <-hup:
-			s.reloadLogLevel()
+			s.reload()
 		case <-ctx.Done():
+			s.manager.notify.Stopping("stopping")
 			s.log.Info("stopping")
 			return s.stopAPI()
 		case err := <-failed:
+			s.manager.notify.Stopping("stopping: " + err.Error())
 			return errors.Join(err, s.stopAPI())
 		case <-s.store.Failed():
+			s.manager.notify.Stopping("stopping, a write or sync failed for good: " + s.store.Err().Error())
 			err := fmt.Errorf("the store in %s failed and nothing more is served: %w", s.opts.dataDir, s.store.Err())
 			return errors.Join(withExit(exitStoreFailed, err), s.stopAPI())
 		}

@@ -32,13 +32,16 @@ func (s *serving) validate() (*tls.Config, error) {
 	if err := o.auth.validate(s.from); err != nil {
 		return nil, err
 	}
-	return o.tls.config([]urlSetting{{"listen-client-urls", o.listenClient}, {"listen-metrics-urls", o.listenMetrics}}, s.from, s.log)
+	config, reload, err := o.tls.config([]urlSetting{{"listen-client-urls", o.listenClient}, {"listen-metrics-urls", o.listenMetrics}}, s.from, s.log)
+	s.reloadTLS = reload
+	return config, err
 }
 
 func (s *serving) storeOptions(d *etcdapi.Durations) store.Options {
 	o := &s.opts
 	return store.Options{
 		Dir:               o.dataDir,
+		FS:                s.disk,
 		Logger:            s.log,
 		ExpectID:          o.storeID,
 		AllowMissingLog:   o.allowMissingLog,
@@ -48,6 +51,8 @@ func (s *serving) storeOptions(d *etcdapi.Durations) store.Options {
 		ProgressInterval:  o.progressInterval,
 		ObserveSync:       d.ObserveSync,
 		ObserveCheckpoint: d.ObserveCheckpoint,
+		ObservePublish:    s.manager.reporter.Event,
+		ObserveRecovery:   s.manager.recovery.Advance,
 	}
 }
 
@@ -73,6 +78,7 @@ func (s *serving) apiConfig(tlsConfig *tls.Config, d *etcdapi.Durations) etcdapi
 		LogLevel:         s.level,
 		MetricsExtensive: o.metrics == metricsExtensive,
 		Durations:        d,
+		DiskWait:         s.longestWait,
 		AuthToken:        o.auth.token,
 		AuthTokenTTL:     o.auth.tokenTTL,
 		BcryptCost:       o.auth.bcryptCost,

@@ -51,19 +51,19 @@ type urlSetting struct {
 
 func (u urlSetting) secure() bool { return slices.ContainsFunc(u.urls, etcdapi.ListenURL.Secure) }
 
-// config is the TLS configuration for a server that listens at these URLs; nil
-// if none of them speaks TLS.
-func (o *tlsOptions) config(listen []urlSetting, from sources, log *slog.Logger) (*tls.Config, error) {
+// config is the TLS configuration for a server that listens at these URLs, and a function
+// that reads its files again; both are nil if none of the URLs speaks TLS.
+func (o *tlsOptions) config(listen []urlSetting, from sources, log *slog.Logger) (*tls.Config, func() error, error) {
 	if err := o.contradiction(listen, from); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !slices.ContainsFunc(listen, urlSetting.secure) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err := o.checkFiles(from); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	config, err := etcdapi.TLSFiles{
+	config, reload, err := etcdapi.TLSFiles{
 		CertFile:       o.certFile,
 		KeyFile:        o.keyFile,
 		TrustedCAFile:  o.trustedCAFile,
@@ -71,11 +71,11 @@ func (o *tlsOptions) config(listen []urlSetting, from sources, log *slog.Logger)
 		MinVersion:     string(o.minVersion),
 		CipherSuites:   o.cipherSuites,
 		Logger:         log,
-	}.Config()
+	}.Follow()
 	if err != nil {
-		return nil, fmt.Errorf("TLS settings: %w", err)
+		return nil, nil, fmt.Errorf("TLS settings: %w", err)
 	}
-	return config, nil
+	return config, reload, nil
 }
 
 // contradiction tells which of the settings can not be what it is beside the others. It is

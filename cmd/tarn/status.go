@@ -102,6 +102,7 @@ type statusReport struct {
 	QuotaPercent    float64  `json:"quotaPercent"`
 	Watchers        *int64   `json:"watchers,omitempty"`
 	SlowWatchers    *int64   `json:"slowWatchers,omitempty"`
+	DiskWaiting     *float64 `json:"diskWaitingSeconds,omitempty"` // of the oldest file operation under way
 	Alarms          []string `json:"alarms"`
 }
 
@@ -156,7 +157,13 @@ func (r *statusReport) addMetrics(m map[string]float64) {
 			*field = &n
 		}
 	}
+	if v, ok := m["tarn_disk_waiting_seconds"]; ok {
+		r.DiskWaiting = &v
+	}
 }
+
+// diskWaitTold is the time, in seconds, from which on a disk that does not answer is worth a line.
+const diskWaitTold = 1
 
 func (r *statusReport) page() string {
 	var b strings.Builder
@@ -183,6 +190,10 @@ func (r *statusReport) page() string {
 		line("quota", "none")
 	}
 	line("watchers", "%s, %s slow", numberOrUnknown(r.Watchers), numberOrUnknown(r.SlowWatchers))
+	if r.DiskWaiting != nil && *r.DiskWaiting >= diskWaitTold {
+		line("DISK", "an operation has not returned for %v: writes wait; look at the disk, and at zpool status -x on ZFS",
+			time.Duration(*r.DiskWaiting*float64(time.Second)).Round(100*time.Millisecond))
+	}
 	if len(r.Alarms) == 0 {
 		line("alarms", "none")
 	}

@@ -116,6 +116,9 @@ func (c *storeCollector) addOwn() {
 	c.gauge("tarn_watch_streams", "Watch streams.", func(f *storeFigures) float64 { return float64(f.Streams) })
 	c.gauge("tarn_alarm_nospace", "1 while the NOSPACE alarm is on.", func(f *storeFigures) float64 { return f.alarm(store.NoSpace) })
 	c.gauge("tarn_alarm_corrupt", "1 while the CORRUPT alarm is on.", func(f *storeFigures) float64 { return f.alarm(store.Corrupt) })
+	if wait := c.s.cfg.DiskWait; wait != nil {
+		c.gauge("tarn_disk_waiting_seconds", "How long the oldest file operation has been under way; 0 if none is.", func(*storeFigures) float64 { return wait().Seconds() })
+	}
 	c.gauge("tarn_leases", "Leases.", func(f *storeFigures) float64 { return float64(f.Leases) })
 	c.gauge("tarn_tail_bytes", "Bytes of changes since the last checkpoint, in memory.", func(f *storeFigures) float64 { return float64(f.TailBytes) })
 	c.gauge("tarn_wal_bytes", "Size of the write-ahead log.", func(f *storeFigures) float64 { return float64(f.WALBytes) })

@@ -78,6 +78,9 @@ type Config struct {
 	LogLevel         *slog.LevelVar // if set, /debug/log-level changes it
 	MetricsExtensive bool           // also export a histogram of handling times per method
 	Durations        *Durations     // what the store observed; nil: an empty one
+	// DiskWait tells how long the oldest file operation has been under way; nil: it is not known.
+	// It must not wait for the disk.
+	DiskWait func() time.Duration
 
 	// AuthToken says what tokens to give to users who gave their password: "simple",
 	// or "jwt" with options (see ValidateAuthToken). Default "simple".

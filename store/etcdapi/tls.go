@@ -38,24 +38,30 @@ type TLSFiles struct {
 // use and the reason is logged. It returns an error when the files cannot be used
 // at the first time or a setting is unknown.
 func (f TLSFiles) Config() (*tls.Config, error) {
+	config, _, err := f.Follow()
+	return config, err
+}
+
+// Follow is Config, and returns a function too that reads the files at once, changed or not: one that
+// could not be read may now be allowed to. If that function returns an error, the old ones stay in use. It
+// may be called from any goroutine.
+func (f TLSFiles) Follow() (config *tls.Config, reload func() error, err error) {
 	if f.Logger == nil {
 		f.Logger = slog.New(slog.DiscardHandler)
 	}
 	base, err := f.settings()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	files := &tlsFiles{TLSFiles: f, base: base}
-	current, err := files.load()
-	if err != nil {
-		return nil, err
+	if err := files.reload(); err != nil {
+		return nil, nil, err
 	}
-	files.current = current
-	config := current.Clone()
+	config = files.current.Clone()
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		return files.latest(), nil
 	}
-	return config, nil
+	return config, files.reload, nil
 }
 
 // Validate checks what can be checked without reading the files. It returns an
@@ -140,6 +146,18 @@ func (t *tlsFiles) latest() *tls.Config {
 	t.Logger.Info("changed TLS files are in use", "cert", t.CertFile)
 	t.current = config
 	return config
+}
+
+// reload reads the files, and uses them if it can.
+func (t *tlsFiles) reload() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	config, err := t.load()
+	if err != nil {
+		return err
+	}
+	t.current = config
+	return nil
 }
 
 func (t *tlsFiles) states() []fileState {

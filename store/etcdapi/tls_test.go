@@ -1,6 +1,7 @@
 package etcdapi
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -216,6 +217,62 @@ func TestTLSFilesAreReadAgain(t *testing.T) {
 			t.Error("the repaired certificate is not in use")
 		}
 	})
+}
+
+// TestTLSFilesReload: who asks for it gets the files read, also where nothing has changed that could be
+// seen from outside, and is told what is wrong with them.
+func TestTLSFilesReload(t *testing.T) {
+	ca := newTestCA(t)
+	files := TLSFiles{}
+	files.CertFile, files.KeyFile = ca.issue("server", x509.ExtKeyUsageServerAuth)
+	config, reload, err := files.Follow()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse := func() []byte {
+		t.Helper()
+		now, err := config.GetConfigForClient(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now.Certificates[0].Certificate[0]
+	}
+	first := inUse()
+	good, err := os.ReadFile(files.CertFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(files.CertFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := func(text []byte) {
+		t.Helper()
+		if err := os.WriteFile(files.CertFile, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(files.CertFile, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(bytes.Repeat([]byte{'x'}, len(good)))
+	if err := reload(); err == nil || !strings.Contains(err.Error(), files.CertFile) {
+		t.Errorf("a file that is no certificate: %v", err)
+	}
+	if !bytes.Equal(inUse(), first) {
+		t.Error("the old certificate is not in use any more")
+	}
+	replace(good)
+	if err := reload(); err != nil {
+		t.Errorf("the file is good again: %v", err)
+	}
+	ca.issue("server", x509.ExtKeyUsageServerAuth)
+	if err := reload(); err != nil {
+		t.Error(err)
+	}
+	if bytes.Equal(inUse(), first) {
+		t.Error("the new certificate is not in use")
+	}
 }
 
 func TestTLSSettings(t *testing.T) {
