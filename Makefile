@@ -11,10 +11,10 @@ RACE := $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Without grpc's page of traces, and with it templates, the linker leaves out methods that nobody calls.
 .PHONY: build
 build: ## build bin/tarn: static, stripped
-	CGO_ENABLED=0 $(GO) build -tags grpcnotrace -trimpath -ldflags '-s -w' -o $(BIN) ./cmd/tarn
+	@mkdir -p $(dir $(BIN))
+	GO='$(GO)' packaging/binary.sh $(abspath $(BIN))
 
 .PHONY: run
 run: build ## build and serve on 127.0.0.1:2379, data in ./tarn-data
@@ -30,7 +30,9 @@ lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .) && \
 		if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
+	$(GO) vet -tags manual ./cmd/tarn
 	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(STATICCHECK) -tags manual ./cmd/tarn
 
 # A module of its own, so that etcd's server stays out of go.mod.
 .PHONY: test-diff
@@ -89,6 +91,14 @@ test-zfs-powercut: ## cut the power of a virtual machine under load POWER_CUTS (
 	GO='$(GO)' packaging/powercut.sh --control
 	GO='$(GO)' packaging/powercut.sh $(POWER_CUTS)
 
+# Needs what test-zfs-vm needs. INSTALLEDTEST='upgrade reboot' runs fewer.
+INSTALLEDTEST ?=
+
+.PHONY: test-installed-vm
+test-installed-vm: packages ## the package in virtual machines: upgrades, reboots, power cuts, rights
+	cd packaging/installed && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./...
+	GO='$(GO)' packaging/installed/run.sh $(INSTALLEDTEST)
+
 # At least 1m: a fuzz test begins by running all that it knows, and only then makes something new.
 FUZZTIME ?= 2m
 FUZZPARALLEL ?= 2
@@ -122,6 +132,31 @@ bench-zfs-snapshot: ## measure snapshots of 1 GB on ZFS in a virtual machine, be
 bench-micro: ## run the micro benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
+# The files of an installed Tarn, without users: systemd-sysusers and systemd-tmpfiles --create make the
+# rest, see docs/install.md. An /etc/tarn/tarn.yaml that is there stays.
+DESTDIR ?=
+
+.PHONY: install
+install: build ## install binary, units, manual and completions below DESTDIR
+	GO='$(GO)' packaging/install.sh $(abspath $(BIN)) '$(DESTDIR)'
+
+.PHONY: uninstall
+uninstall: ## remove what install made; configuration and data stay
+	GO='$(GO)' packaging/install.sh --remove $(abspath $(BIN)) '$(DESTDIR)'
+
+.PHONY: packages
+packages: ## make .deb and .rpm for amd64 and arm64 in dist/
+	GO='$(GO)' packaging/packages.sh
+
+# Debian's lintian, rpmlint, mandoc and systemd are installed with apt-get if they are missing.
+.PHONY: lint-packages
+lint-packages: ## lintian, rpmlint, systemd-analyze and mandoc on what is in dist/
+	packaging/lint.sh
+
+.PHONY: test-packages
+test-packages: ## make the packages twice, install them into empty roots, run the arm64 binary
+	GO='$(GO)' packaging/test-packages.sh
+
 .PHONY: clean
-clean: ## remove what build made
-	rm -rf bin
+clean: ## remove what build and packages made
+	rm -rf bin dist

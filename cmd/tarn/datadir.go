@@ -22,10 +22,18 @@ const treeFile = "tree.db"
 // writableByOthers are the permissions that a data directory should not give.
 const writableByOthers fs.FileMode = 0o022
 
+// errHomeless is returned for a server that was started in the root directory, as a service is, and not
+// told where its data are: nobody wants them in /tarn-data.
+var errHomeless = errors.New("no data directory is set; run tarn init POOL/NAME as root for one on ZFS, " +
+	"or set data-dir in " + installedConfigFile + " (or --data-dir)")
+
 // checkDataDir tells whether the data directory is one to open, and changes
 // nothing. The errors that it returns have their exit codes.
 func (s *serving) checkDataDir() error {
 	dir := s.opts.dataDir
+	if cwd, err := os.Getwd(); err == nil && cwd == "/" && s.from.of("data-dir") == fromDefault {
+		return withExit(exitUsage, errHomeless)
+	}
 	if s.opts.dataset != "" {
 		if err := checkDataset(dir, s.opts.dataset, zfs.MountTable); err != nil {
 			return withExit(exitRefused, err)

@@ -37,6 +37,18 @@ func TestDataDirIsNone(t *testing.T) {
 	}
 }
 
+// A service that nobody told where its data are makes no store in the root directory.
+func TestServiceWithoutDataDir(t *testing.T) {
+	t.Chdir("/")
+	code, _, errs := tarn(t, nil, "serve", "--listen-client-urls=http://127.0.0.1:0")
+	if code != exitUsage || !strings.Contains(errs, "tarn init POOL/NAME") || !strings.Contains(errs, installedConfigFile) {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if _, err := os.Stat("/" + defaultDataDir); err == nil {
+		t.Errorf("there is /%s", defaultDataDir)
+	}
+}
+
 // A start that fails for an address leaves nothing behind, not even what it had
 // bound before.
 func TestFailedStartLeavesNoStore(t *testing.T) {

@@ -41,7 +41,8 @@ func newInitCommand(p process) *cobra.Command {
 		Long: `Make a ZFS dataset for the data of tarn serve, or set up one that is there and
 empty: its properties, who owns it, what the user of the backups may do with it,
 and the lines data-dir and dataset of the server's configuration file. With them
-the server refuses to start while the dataset is not mounted.
+the server refuses to start while the dataset is not mounted. For a directory other
+than /var/lib/tarn the installed tarn.service gets a drop-in, so that it may write there.
 
 It can be run again at any time: what is done is left alone, and an interrupted
 run is completed. What somebody has changed since is shown, and set back only
@@ -153,8 +154,7 @@ func runInit(ctx context.Context, opts initOptions, out io.Writer) error {
 	case !root:
 		return fmt.Errorf("only root can set up a dataset, and nothing was done: run tarn init as root (sudo), or the commands above")
 	}
-	fmt.Fprintf(out, "# %s is set up and mounted at %s; next: tarn serve --config-file %s as %s, or the system's service\n",
-		opts.dataset, plan.mountpoint, opts.configFile, opts.user)
+	fmt.Fprintf(out, "# %s is set up and mounted at %s; next: %s\n", opts.dataset, plan.mountpoint, systemUnit.next(opts))
 	return nil
 }
 
@@ -228,7 +228,11 @@ func planInit(ctx context.Context, opts initOptions) (initPlan, error) {
 	if err != nil {
 		return initPlan{}, err
 	}
-	plan.steps = append(plan.steps, lines...)
+	unit, err := systemUnit.serviceSteps(opts, setup.Mountpoint)
+	if err != nil {
+		return initPlan{}, err
+	}
+	plan.steps = append(append(plan.steps, lines...), unit...)
 	if todo.Mark != nil {
 		plan.steps = append(plan.steps, zfsSteps(todo.Mark)...)
 	}

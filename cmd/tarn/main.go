@@ -1,3 +1,5 @@
+//go:build !manual
+
 // Command tarn keeps a Kubernetes control plane's data: a single-node server
 // for the etcd v3 API, and the commands to look after it.
 package main
