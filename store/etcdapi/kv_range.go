@@ -143,6 +143,6 @@ func (l *listing) around(items raw, done func()) raw {
 	out := append(make(raw, 0, len(items)+2), mem.SliceBuffer(l.head.append(nil)))
 	out = append(out, items...)
 	end := appendRangeEnd(nil, l.more, l.count) // not empty: there are items
-	end = slices.Grow(end, unpooledSize+1) // gRPC would never tell that a smaller one is free
+	end = slices.Grow(end, unpooledSize+1)      // gRPC would never tell that a smaller one is free
 	return append(out, mem.NewBuffer(&end, whenFreed(done)))
 }
