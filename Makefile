@@ -57,6 +57,13 @@ test-robustness: ## check random clients' histories while the server is killed, 
 test-etcd-tools: ## run etcd's own tests of etcdctl, etcdutl and clientv3
 	cd store/etcdapi/toolstest && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./... && $(GO) run .
 
+# Two modules of their own, for their dependencies too: one for each version of the kubelet.
+.PHONY: test-kubelet
+test-kubelet: ## hold what is foretold of the kubelet's eviction against the kubelet's code
+	for module in . v136; do \
+		(cd zfs/eviction/kubelettest/$$module && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./...) || exit 1; \
+	done
+
 # Rounds of kill -9, and scripts whose every operation is cut off or fails.
 CRASH_ROUNDS ?= 300
 CRASH_CASES ?= 20

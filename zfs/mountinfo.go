@@ -18,6 +18,7 @@ const MountTable = "/proc/self/mountinfo"
 // Mount is one line of the mount table, as far as it is needed here.
 type Mount struct {
 	id, parent string
+	Device     string // the number of the file system, "major:minor", as stat has it
 	Root       string // the directory of the file system that is mounted: / for all of it
 	Point      string // where it is mounted
 	FSType     string
@@ -47,7 +48,7 @@ func parseMountinfo(r io.Reader) ([]Mount, error) {
 			return nil, fmt.Errorf("line %d of the mount table is not understood: %q", len(mounts)+1, lines.Text())
 		}
 		mounts = append(mounts, Mount{
-			id: head[0], parent: head[1], Root: unescapeMount(head[3]), Point: unescapeMount(head[4]),
+			id: head[0], parent: head[1], Device: head[2], Root: unescapeMount(head[3]), Point: unescapeMount(head[4]),
 			FSType: tail[0], Source: unescapeMount(tail[1]),
 		})
 	}

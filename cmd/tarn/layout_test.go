@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"store/etcdapi":    {"store", "store/auth", "store/vfs"},
 	"store/migrate":    {"store", "store/wal", "store/tree", "store/vfs"},
 	"zfs":              {},
+	"zfs/eviction":     {"zfs"},
 	"systemd":          {},
 	"store":            {"store/auth", "store/wal", "store/tree", "store/vfs"},
 	"store/auth":       {"store/protofield"},
@@ -54,7 +55,7 @@ var onlyIn = map[string][]string{
 	"golang.org/x/crypto":               {"store/etcdapi"},
 	"github.com/prometheus":             {"store/etcdapi"},
 	"github.com/spf13":                  {"cmd"},
-	"go.yaml.in/yaml":                   {"cmd"},
+	"go.yaml.in/yaml":                   {"cmd", "zfs/eviction/nodeconf"},
 	"github.com/coreos/go-systemd":      {"systemd"},
 	"github.com/mistifyio/go-zfs":       {"zfs"},
 	"go.etcd.io/etcd/api/v3/authpb":     {"store/etcdapi", "store/migrate"},
@@ -189,10 +190,11 @@ func TestImportArrows(t *testing.T) {
 func TestArrowRules(t *testing.T) {
 	allowed := [][2]string{
 		{"cmd/tarn", "/store/etcdapi"}, {"store/etcdapi", "/store"}, {"store", "/store/wal"}, {"store/vfs/simfs", "/store/vfs"},
+		{"zfs/eviction", "/zfs"}, {"zfs/eviction/nodeconf", "/zfs/eviction"},
 	}
 	forbidden := [][2]string{
 		{"store", "/store/etcdapi"}, {"store", "/zfs"}, {"store", "/systemd"}, {"store/wal", "/store"}, {"store/wal", "/store/tree"},
-		{"zfs", "/store"}, {"store/etcdapi", "/cmd/tarn"}, {"newfolder", "/store"}, {"store/etcdapi", "/store/wal"},
+		{"zfs", "/store"}, {"zfs", "/zfs/eviction"}, {"zfs/eviction", "/store"}, {"store/etcdapi", "/cmd/tarn"}, {"newfolder", "/store"}, {"store/etcdapi", "/store/wal"},
 	}
 	for _, a := range allowed {
 		if err := arrowError(a[0], modulePath+a[1]); err != nil {

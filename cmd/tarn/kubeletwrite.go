@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// kubeletFileMode is that of the kubelet's own files: they can tell of paths and sockets that are not for everybody.
+const kubeletFileMode fs.FileMode = 0o600
+
+// writeKubeletFiles writes and removes files below root. What a file needs is before it in the list.
+func writeKubeletFiles(root string, files []setupFile) error {
+	for _, f := range files {
+		if !f.changes() {
+			continue
+		}
+		name := filepath.Join("/", root, f.Path)
+		var err error
+		if f.Content == "" {
+			if err = os.Remove(name); errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+		} else {
+			err = writeNewFile(name, []byte(f.Content), kubeletModeOf(f.Path))
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w; what is shown above it is written, and running it again goes on", f.Path, withAdvice(err, "run the command as root (sudo)"))
+		}
+	}
+	return nil
+}
+
+// kubeletModeOf is the mode of a file: systemd warns of units that it can read and others can not.
+func kubeletModeOf(file string) fs.FileMode {
+	if strings.HasPrefix(file, systemUnits+"/") {
+		return 0o644
+	}
+	return kubeletFileMode
+}
+
+// writeNewFile writes a file with a mode, all of it or nothing, in a directory that is made if it is missing.
+func writeNewFile(name string, content []byte, mode fs.FileMode) (err error) {
+	dirMode := fs.FileMode(0o755)
+	if mode == kubeletFileMode {
+		dirMode = 0o700
+	}
+	dir := filepath.Dir(name)
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, ignoreClosed(f.Close()))
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, fs.ErrClosed) {
+		return nil
+	}
+	return err
+}
