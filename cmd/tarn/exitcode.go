@@ -45,6 +45,11 @@ const (
 	exitBackupDamaged     = 6
 	exitBackupNoZFS       = 7 // the data directory is not on ZFS
 
+	// Of tarn doctor.
+	exitWarnings   = 3
+	exitProblems   = 4
+	exitNotAllSeen = 5 // nothing was found, but not everything could be looked at
+
 	// Of tarn check, which promises 0, 1 and 2 only.
 	exitCheckDamaged = 1
 	exitNotChecked   = 2

@@ -12,6 +12,16 @@ import (
 // metrics reads the server's metrics page. They are an extra: the result is
 // empty where the page can not be had, behind a proxy for gRPC alone for example.
 func (c *client) metrics(ctx context.Context) map[string]float64 {
+	page := c.metricsPage(ctx)
+	if page == nil {
+		return nil
+	}
+	defer page.Close()
+	return parseMetrics(page)
+}
+
+// metricsPage opens the page, or returns nil.
+func (c *client) metricsPage(ctx context.Context) io.ReadCloser {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.pageURL+"/metrics", nil)
 	if err != nil {
 		return nil
@@ -20,11 +30,11 @@ func (c *client) metrics(ctx context.Context) map[string]float64 {
 	if err != nil {
 		return nil
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
 		return nil
 	}
-	return parseMetrics(resp.Body)
+	return resp.Body
 }
 
 // parseMetrics reads the metrics without labels of a page in Prometheus' text form.

@@ -53,9 +53,12 @@ Commands list their own in their help.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newServeCommand(p), newStatusCommand(p), newTopCommand(p), newCheckCommand(p), newImportCommand(p),
 		newInitCommand(p),
+		newDoctorCommand(p),
+		newK3sCommand(p),
 		newSnapshotCommand(p),
 		newBackupCommand(p),
 		newRestoreCommand(p),
+		newKubeletCommand(p),
 		newVersionCommand(p))
 	return root
 }
