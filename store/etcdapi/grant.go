@@ -73,6 +73,18 @@ func (g *grant) freed(n int64) {
 	g.shrink()
 }
 
+// abandon gives back all that is held: the response is sent, or can not be sent any more and its
+// buffers may never be freed.
+func (g *grant) abandon() {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left = 0
+	g.shrink()
+}
+
 // shrink gives back what is held beyond what is left. A response larger than the
 // budget holds all of it until it has come down to that.
 func (g *grant) shrink() {

@@ -17,18 +17,19 @@ import (
 // kvTest is a server with a fresh store and clients of its services.
 type kvTest struct {
 	*testing.T
-	ctx   context.Context
-	s     *Server
-	kv    pb.KVClient
-	watch pb.WatchClient
-	lease pb.LeaseClient
+	ctx    context.Context
+	s      *Server
+	target string
+	kv     pb.KVClient
+	watch  pb.WatchClient
+	lease  pb.LeaseClient
 }
 
 func newKVTest(t *testing.T, cfg Config) *kvTest {
 	t.Helper()
 	s, addr := startServer(t, cfg)
 	conn := dial(t, addr)
-	return &kvTest{T: t, ctx: testContext(t), s: s,
+	return &kvTest{T: t, ctx: testContext(t), s: s, target: addr,
 		kv: pb.NewKVClient(conn), watch: pb.NewWatchClient(conn), lease: pb.NewLeaseClient(conn)}
 }
 

@@ -35,7 +35,7 @@ func (k *kvService) Range(ctx context.Context, req *pb.RangeRequest) (raw, error
 		return l.encode(k.s.store, res.Items, size)
 	}
 	left := res.Items
-	encoded, err := k.s.encodeItems(ctx, int64(size), l.keysOnly, func(buf []store.Item) []store.Item {
+	all, err := k.s.encodeItems(ctx, int64(size), l.keysOnly, func(buf []store.Item) []store.Item {
 		n := copy(buf, left)
 		left = left[n:]
 		return buf[:n]
@@ -43,11 +43,11 @@ func (k *kvService) Range(ctx context.Context, req *pb.RangeRequest) (raw, error
 	if err != nil {
 		return nil, err
 	}
-	done, err := k.s.turnOf(ctx, encoded, nil)
+	done, err := k.s.turnOf(ctx, all.items, all.grant.abandon)
 	if err != nil {
 		return nil, err
 	}
-	return l.around(encoded, done), nil
+	return l.around(all.items, done), nil
 }
 
 // inKeyOrder tells whether a scan gives the result as it is wanted.
@@ -85,7 +85,7 @@ func (s *Server) list(ctx context.Context, req *pb.RangeRequest) (raw, error) {
 	items := r.Scan(keys).Next((*buf)[:0], n, math.MaxInt)
 	defer putItems(&scanBuffers, buf, len(items))
 	if int64(len(items)) < want {
-		return s.listLarge(ctx, r, keys, want, l, func(ctx context.Context) (raw, error) {
+		return s.listLarge(ctx, r, keys, want, l, func(ctx context.Context) (encoded, error) {
 			return s.encodeRange(ctx, r, keys, want, l.keysOnly)
 		})
 	}
@@ -93,7 +93,7 @@ func (s *Server) list(ctx context.Context, req *pb.RangeRequest) (raw, error) {
 	if size < smallRead {
 		return l.encode(s.store, items, size)
 	}
-	return s.listLarge(ctx, r, keys, want, l, func(ctx context.Context) (raw, error) {
+	return s.listLarge(ctx, r, keys, want, l, func(ctx context.Context) (encoded, error) {
 		return s.encodeFound(ctx, items, size, l.keysOnly)
 	})
 }
@@ -101,16 +101,16 @@ func (s *Server) list(ctx context.Context, req *pb.RangeRequest) (raw, error) {
 // listLarge is list for what is not known to be small. Its items are those of another such list,
 // or what build makes.
 func (s *Server) listLarge(ctx context.Context, r *store.Reader, keys store.KeyRange, want int64, l listing,
-	build func(context.Context) (raw, error)) (raw, error) {
+	build func(context.Context) (encoded, error)) (raw, error) {
 	key := sharedKey{string(keys.Key), string(keys.End), want, l.keysOnly}
-	encoded, done, err := s.shared.get(ctx, key, r, keys, build)
+	items, done, err := s.shared.get(ctx, key, r, keys, build)
 	if err != nil {
 		return nil, err
 	}
-	if done, err = s.turnOf(ctx, encoded, done); err != nil {
+	if done, err = s.turnOf(ctx, items, done); err != nil {
 		return nil, err
 	}
-	return l.around(encoded, done), nil
+	return l.around(items, done), nil
 }
 
 // cut sets more for a limit, and returns how many items are wanted.

@@ -11,21 +11,21 @@ import (
 // budget has room for them at once, they are looked at once; else once to learn their size, and
 // again to read them, so that the items of a large list are never in memory all at once and
 // nothing that others need is held while the budget has no room.
-func (s *Server) encodeRange(ctx context.Context, r *store.Reader, keys store.KeyRange, want int64, keysOnly bool) (raw, error) {
+func (s *Server) encodeRange(ctx context.Context, r *store.Reader, keys store.KeyRange, want int64, keysOnly bool) (encoded, error) {
 	if want <= fillItems {
-		if encoded, ok, err := s.encodeAtOnce(ctx, r, keys, want, keysOnly); ok || err != nil {
-			return encoded, err
+		if all, ok, err := s.encodeAtOnce(ctx, r, keys, want, keysOnly); ok || err != nil {
+			return all, err
 		}
 	}
 	size, err := rangeSize(ctx, r, keys, want, keysOnly)
 	if err != nil {
-		return nil, err
+		return encoded{}, err
 	}
 	return s.encodeItems(ctx, size, keysOnly, limited(r.Scan(keys), want))
 }
 
 // encodeAtOnce is encodeRange for what fits one buffer; ok is false if the list budget has no room.
-func (s *Server) encodeAtOnce(ctx context.Context, r *store.Reader, keys store.KeyRange, want int64, keysOnly bool) (_ raw, ok bool, _ error) {
+func (s *Server) encodeAtOnce(ctx context.Context, r *store.Reader, keys store.KeyRange, want int64, keysOnly bool) (_ encoded, ok bool, _ error) {
 	s.procs.widen()
 	var m message
 	err := s.fills.with(ctx, func(buf []store.Item) (used int, err error) {
@@ -38,9 +38,9 @@ func (s *Server) encodeAtOnce(ctx context.Context, r *store.Reader, keys store.K
 	switch {
 	case err != nil:
 		m.drop()
-		return nil, false, err
+		return encoded{}, false, err
 	case !ok:
-		return nil, false, nil
+		return encoded{}, false, nil
 	}
 	return m.take(), true, nil
 }
@@ -60,16 +60,16 @@ func rangeSize(ctx context.Context, r *store.Reader, keys store.KeyRange, want i
 }
 
 // encodeFound encodes items of the given size, once the list budget has room for them.
-func (s *Server) encodeFound(ctx context.Context, items []store.Item, size int, keysOnly bool) (raw, error) {
+func (s *Server) encodeFound(ctx context.Context, items []store.Item, size int, keysOnly bool) (encoded, error) {
 	g, err := s.reserve(ctx, int64(size))
 	if err != nil {
-		return nil, err
+		return encoded{}, err
 	}
 	s.procs.widen()
 	m := message{grant: g}
 	if err := m.addItems(s.store, items, rangeKvs, keysOnly); err != nil {
 		m.drop()
-		return nil, err
+		return encoded{}, err
 	}
 	return m.take(), nil
 }
@@ -91,10 +91,10 @@ func limited(sc *store.Scanner, want int64) func(buf []store.Item) []store.Item 
 // encodeItems encodes the items that next puts into a buffer, in pieces, once the list
 // budget has room for their size.
 func (s *Server) encodeItems(ctx context.Context, size int64, keysOnly bool,
-	next func(buf []store.Item) []store.Item) (raw, error) {
+	next func(buf []store.Item) []store.Item) (encoded, error) {
 	g, err := s.reserve(ctx, size)
 	if err != nil {
-		return nil, err
+		return encoded{}, err
 	}
 	s.procs.widen()
 	m := message{grant: g}
@@ -106,7 +106,7 @@ func (s *Server) encodeItems(ctx context.Context, size int64, keysOnly bool,
 		})
 		if err != nil {
 			m.drop()
-			return nil, err
+			return encoded{}, err
 		}
 	}
 	return m.take(), nil

@@ -128,38 +128,39 @@ func (c *chunker) next(ctx context.Context) (_ raw, last bool, err error) {
 	last = c.left == 0 || len(c.items) == 0
 	size := itemsSize(c.items, rangeKvs, c.listing.keysOnly)
 	c.keys = nextChunkKeys(c.keys, size)
-	encoded, err := c.encode(ctx, size)
+	items, err := c.encode(ctx, size)
 	if err != nil {
 		return nil, false, err
 	}
-	return c.around(encoded, last), last, nil
+	return c.around(items, last), last, nil
 }
 
 // encode encodes the items. Large chunks are shared with streams of the same range that are
 // at the same place, and sent in turn.
 func (c *chunker) encode(ctx context.Context, size int) (raw, error) {
-	build := func(ctx context.Context) (raw, error) {
+	build := func(ctx context.Context) (encoded, error) {
 		return c.s.encodeFound(ctx, c.items, size, c.listing.keysOnly)
 	}
 	if size < smallRead {
-		return build(ctx)
+		all, err := build(ctx)
+		return all.items, err
 	}
 	turn, err := c.s.turns.take(ctx, int64(size))
 	if err != nil {
 		return nil, err
 	}
-	encoded, done, err := c.encodeLarge(ctx, build)
+	items, done, err := c.encodeLarge(ctx, build)
 	if err != nil {
 		turn()
 		return nil, err
 	}
-	return encoded.afterwards(func() { turn(); done() }), nil
+	return items.afterwards(whenSent(ctx, func() { turn(); done() })), nil
 }
 
-func (c *chunker) encodeLarge(ctx context.Context, build func(context.Context) (raw, error)) (_ raw, done func(), err error) {
+func (c *chunker) encodeLarge(ctx context.Context, build func(context.Context) (encoded, error)) (_ raw, done func(), err error) {
 	if c.reader == nil {
-		encoded, err := build(ctx)
-		return encoded, func() {}, err
+		all, err := build(ctx)
+		return all.items, all.grant.abandon, err
 	}
 	keys := store.KeyRange{Key: []byte(c.items[0].Key), End: []byte(c.items[len(c.items)-1].Key + "\x00")}
 	key := sharedKey{string(keys.Key), string(keys.End), int64(len(c.items)), c.listing.keysOnly}
@@ -167,16 +168,16 @@ func (c *chunker) encodeLarge(ctx context.Context, build func(context.Context) (
 }
 
 // around makes a chunk of encoded items.
-func (c *chunker) around(encoded raw, last bool) raw {
-	size := mem.BufferSlice(encoded).Len()
+func (c *chunker) around(items raw, last bool) raw {
+	size := mem.BufferSlice(items).Len()
 	var head, end []byte
 	if last {
 		head = c.listing.head.append(nil)
 		end = appendRangeEnd(nil, c.listing.more, c.listing.count)
 	}
 	start := appendPrefix(make([]byte, 0, headRoom+10), streamRange, len(head)+size+len(end))
-	out := append(make(raw, 0, len(encoded)+2), mem.SliceBuffer(append(start, head...)))
-	out = append(out, encoded...)
+	out := append(make(raw, 0, len(items)+2), mem.SliceBuffer(append(start, head...)))
+	out = append(out, items...)
 	if len(end) > 0 {
 		out = append(out, mem.SliceBuffer(end))
 	}

@@ -47,5 +47,9 @@ func (s *Server) write(ctx context.Context, req *store.TxnRequest, encode func([
 	}
 	*buf = out
 	g.settle(int64(len(out)))
-	return raw{g.buffer(buf, pool)}, nil
+	answer := raw{g.buffer(buf, pool)}
+	if g == nil {
+		return answer, nil
+	}
+	return answer.afterwards(whenSent(ctx, g.abandon)), nil
 }

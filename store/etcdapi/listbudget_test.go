@@ -141,7 +141,7 @@ func TestGrantShrinksWithItsBuffers(t *testing.T) {
 			pieces.granted += len(*buf)
 			pieces.pieces = append(pieces.pieces, g.buffer(buf, pool))
 		}
-		out := pieces.take()
+		out := pieces.take().items
 		left := total
 		for _, b := range out {
 			if got, want := s.budget.stats().InUse, min(int64(left), 10<<20); got != want {
@@ -159,7 +159,7 @@ func TestGrantShrinksWithItsBuffers(t *testing.T) {
 func TestGrantOfTinyAndDroppedResponses(t *testing.T) {
 	s := &Server{budget: testBudget(1 << 20)}
 	for name, end := range map[string]func(m *message){
-		"sent":    func(m *message) { out := m.take(); out[0].Free() },
+		"sent":    func(m *message) { out := m.take().items; out[0].Free() },
 		"dropped": func(m *message) { m.drop() },
 	} {
 		g, _ := s.reserve(t.Context(), smallRead) // an estimate that was far off

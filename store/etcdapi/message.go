@@ -50,10 +50,16 @@ func splitChunk(items []store.Item, num protowire.Number, keysOnly bool) (n, siz
 	return n, size
 }
 
+// encoded is a message, or a part of one, and the share of the list budget that it holds.
+type encoded struct {
+	items raw
+	grant *grant
+}
+
 // take returns the message; gRPC frees it.
-func (m *message) take() raw {
+func (m *message) take() encoded {
 	m.grant.settle(int64(m.granted))
-	return raw(m.pieces)
+	return encoded{raw(m.pieces), m.grant}
 }
 
 // drop frees a message that is not sent.

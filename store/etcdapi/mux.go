@@ -165,8 +165,18 @@ func (s *Server) logRefused(conn net.Conn, err error) {
 // sortedConn is a connection whose first bytes may have been read already.
 type sortedConn struct {
 	net.Conn
-	first []byte // to be read first
-	tls   *tls.ConnectionState
+	first   []byte // to be read first
+	tls     *tls.ConnectionState
+	answers answers
+}
+
+// RemoteAddr is the client's address, from which whenSent finds the connection.
+func (c *sortedConn) RemoteAddr() net.Addr { return &clientAddr{c.Conn.RemoteAddr(), &c.answers} }
+
+func (c *sortedConn) Close() error {
+	err := c.Conn.Close()
+	c.answers.close()
+	return err
 }
 
 func (c *sortedConn) Read(p []byte) (int, error) {

@@ -95,15 +95,12 @@ func (t *sendTurns) take(ctx context.Context, n int64) (done func(), err error) 
 }
 
 // turnOf waits for the turn of encoded items to be sent; small ones need none. What it returns
-// must be called once they are sent; it calls done, which may be nil. If ctx ends before, it does so
-// itself, and frees the items.
+// must be called once they are sent; it calls done, as does the end of the client's connection. If ctx
+// ends before, turnOf does so itself, and frees the items.
 func (s *Server) turnOf(ctx context.Context, items raw, done func()) (func(), error) {
-	if done == nil {
-		done = func() {}
-	}
 	n := int64(mem.BufferSlice(items).Len())
 	if n < smallRead {
-		return done, nil
+		return whenSent(ctx, done), nil
 	}
 	end, err := s.turns.take(ctx, n)
 	if err != nil {
@@ -111,7 +108,7 @@ func (s *Server) turnOf(ctx context.Context, items raw, done func()) (func(), er
 		done()
 		return nil, err
 	}
-	return func() { end(); done() }, nil
+	return whenSent(ctx, func() { end(); done() }), nil
 }
 
 // grant gives a turn. t.mu is held.

@@ -32,6 +32,7 @@ type sharedList struct {
 	at    int64 // revision
 	built chan struct{}
 	items raw // valid once built is closed; nil if it could not be built
+	grant *grant
 
 	users int // under sharedLists.mu
 }
@@ -42,7 +43,7 @@ func newSharedLists() *sharedLists { return &sharedLists{lists: map[sharedKey]*s
 // range has changed between the two revisions, or else what build makes. done must be
 // called once the items are sent.
 func (l *sharedLists) get(ctx context.Context, key sharedKey, r *store.Reader, keys store.KeyRange,
-	build func(context.Context) (raw, error)) (items raw, done func(), err error) {
+	build func(context.Context) (encoded, error)) (items raw, done func(), err error) {
 	for {
 		one, first := l.join(key, r, keys)
 		if first {
@@ -76,15 +77,15 @@ func (l *sharedLists) join(key sharedKey, r *store.Reader, keys store.KeyRange) 
 }
 
 func (l *sharedLists) build(ctx context.Context, key sharedKey, one *sharedList,
-	build func(context.Context) (raw, error)) (raw, func(), error) {
-	items, err := build(ctx)
+	build func(context.Context) (encoded, error)) (raw, func(), error) {
+	all, err := build(ctx)
 	if err != nil {
 		l.forget(key, one) // before others are woken: they would find it again
 		close(one.built)
 		l.leave(key, one)
 		return nil, nil, err
 	}
-	one.items = items
+	one.items, one.grant = all.items, all.grant
 	close(one.built)
 	return one.refer(), func() { l.leave(key, one) }, nil
 }
@@ -108,7 +109,8 @@ func (items raw) afterwards(done func()) raw {
 	return items
 }
 
-// leave gives up one use; after the last one the items are freed.
+// leave gives up one use; after the last one the items are freed, and the budget is too: connections that
+// broke may not have freed theirs.
 func (l *sharedLists) leave(key sharedKey, one *sharedList) {
 	l.mu.Lock()
 	one.users--
@@ -119,6 +121,7 @@ func (l *sharedLists) leave(key sharedKey, one *sharedList) {
 	l.mu.Unlock()
 	if last {
 		mem.BufferSlice(one.items).Free()
+		one.grant.abandon()
 	}
 }
 

@@ -1,0 +1,125 @@
+package etcdapi
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// stoppedConn is the connection of a client that reads no more once stop is called.
+type stoppedConn struct {
+	net.Conn
+	stopped <-chan struct{}
+	broken  chan struct{}
+	once    sync.Once
+}
+
+func (c *stoppedConn) Read(p []byte) (int, error) {
+	select {
+	case <-c.stopped:
+		<-c.broken
+		return 0, net.ErrClosed
+	default:
+		return c.Conn.Read(p)
+	}
+}
+
+func (c *stoppedConn) Close() error {
+	c.once.Do(func() { close(c.broken) })
+	return c.Conn.Close()
+}
+
+// What a connection that breaks in the middle of a large answer has of the list budget and of the
+// turns comes back, also while others share the list.
+func TestBrokenConnectionGivesBack(t *testing.T) {
+	sorted := pb.RangeRequest{Key: underP.Key, RangeEnd: underP.RangeEnd, SortOrder: pb.RangeRequest_DESCEND}
+	txn := pb.TxnRequest{Success: []*pb.RequestOp{thenRange(&underP)}}
+	for name, ask := range map[string]func(ctx context.Context, kv pb.KVClient) error{
+		"list": func(ctx context.Context, kv pb.KVClient) error {
+			_, err := kv.Range(ctx, &underP)
+			return err
+		},
+		"sorted list": func(ctx context.Context, kv pb.KVClient) error {
+			_, err := kv.Range(ctx, &sorted)
+			return err
+		},
+		"transaction": func(ctx context.Context, kv pb.KVClient) error {
+			_, err := kv.Txn(ctx, &txn)
+			return err
+		},
+		"stream": func(ctx context.Context, kv pb.KVClient) error {
+			stream, err := kv.RangeStream(ctx, &underP)
+			for err == nil {
+				_, err = stream.Recv()
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKVTest(t, Config{ListBudget: 64 << 20, MaxRequestBytes: 8 << 20})
+			k.fill(60, 45_000) // the first chunk of a stream is large too
+			stop := make(chan struct{})
+			var conns []*stoppedConn
+			target := k.target
+			client := dial(t, "passthrough:///"+target, grpc.WithTransportCredentials(insecure.NewCredentials()),
+				grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+					conn, err := net.Dial("tcp", target)
+					if err != nil {
+						return nil, err
+					}
+					c := &stoppedConn{Conn: conn, stopped: stop, broken: make(chan struct{})}
+					conns = append(conns, c)
+					return c, nil
+				}))
+			kv := pb.NewKVClient(client)
+			if _, err := kv.Range(k.ctx, &pb.RangeRequest{Key: []byte("none")}); err != nil {
+				t.Fatal(err)
+			}
+			close(stop)
+			ended := make(chan error)
+			go func() { ended <- ask(k.ctx, kv) }()
+			k.until("the answer is under way", func() bool { return k.s.budget.stats().InUse > 0 })
+			if resp := k.get(&underP); len(resp.Kvs) != 60 { // shares what the other one has
+				t.Errorf("%d keys", len(resp.Kvs))
+			}
+			conns[0].Close()
+			if err := <-ended; err == nil {
+				t.Error("the broken client got its answer")
+			}
+			k.until("the budget is free again", func() bool { return k.s.budget.stats().InUse == 0 })
+			k.until("all turns are given back", func() bool {
+				k.s.turns.mu.Lock()
+				defer k.s.turns.mu.Unlock()
+				return len(k.s.turns.taken) == 0
+			})
+			k.until("nothing is kept", func() bool {
+				k.s.shared.mu.Lock()
+				defer k.s.shared.mu.Unlock()
+				return len(k.s.shared.lists) == 0
+			})
+		})
+	}
+}
+
+func TestAnswersEndOnce(t *testing.T) {
+	var a answers
+	var ends []string
+	first := a.add(func() { ends = append(ends, "first") })
+	a.add(func() { ends = append(ends, "second") })
+	first()
+	first()
+	a.close()
+	first()
+	if len(ends) != 2 || ends[0] != "first" || ends[1] != "second" {
+		t.Errorf("ended: %q", ends)
+	}
+	late := make(chan struct{})
+	end := a.add(func() { close(late) })
+	<-late
+	end()
+}
