@@ -40,6 +40,7 @@ type gateway struct {
 	s       *Server
 	methods map[string]gatewayMethod // by path
 	conn    *grpc.ClientConn         // connects when it is first needed
+	budget  *listBudget              // of answers as JSON
 }
 
 type gatewayMethod struct {
@@ -49,7 +50,7 @@ type gatewayMethod struct {
 }
 
 func newGateway(s *Server) (*gateway, error) {
-	g := &gateway{s: s, methods: make(map[string]gatewayMethod)}
+	g := &gateway{s: s, methods: make(map[string]gatewayMethod), budget: newListBudget(s.cfg.ListBudget, s.log)}
 	for _, f := range []protoreflect.FileDescriptor{etcdserverpb.File_rpc_proto, concurrencypb.File_v3lock_proto, concurrencypb.File_v3election_proto} {
 		if err := g.addFile(f); err != nil {
 			return nil, err
@@ -155,6 +156,12 @@ func (g *gateway) serveCall(w http.ResponseWriter, r *http.Request, m gatewayMet
 		writeError(w, err)
 		return
 	}
+	leave, err := g.room(r.Context(), w, req)
+	if err != nil {
+		writeError(w, status.FromContextError(err).Err())
+		return
+	}
+	defer leave()
 	resp := m.answer.New().Interface()
 	if err := g.conn.Invoke(outgoing(r), m.name, req, resp); err != nil {
 		writeError(w, err)

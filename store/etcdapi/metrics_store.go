@@ -15,6 +15,7 @@ type storeFigures struct {
 	store.Status
 	store.Counters
 	budget BudgetStats
+	json   BudgetStats // of the gateway
 	turns  TurnStats
 	shared uint64
 	alarms []store.Alarm
@@ -128,11 +129,11 @@ func (c *storeCollector) addOwn() {
 	c.counter("tarn_compactions_total", "Compactions.", func(f *storeFigures) uint64 { return f.Compactions })
 	c.gauge("tarn_list_budget_bytes", "Bytes of large answers that may be in memory at once.", func(f *storeFigures) float64 { return float64(f.budget.Size) })
 	c.gauge("tarn_list_budget_used_bytes", "Bytes of them that are in memory now.", func(f *storeFigures) float64 { return float64(f.budget.InUse) })
-	c.gauge("tarn_list_waiting", "Large reads that wait for the list budget now.", func(f *storeFigures) float64 { return float64(f.budget.Waiting) })
+	c.gauge("tarn_list_waiting", "Large reads that wait for the list budget now.", func(f *storeFigures) float64 { return float64(f.budget.Waiting + f.json.Waiting) })
 	c.counter("tarn_lists_shared_total", "Large lists that were sent with the bytes of another one for the same range.", func(f *storeFigures) uint64 { return f.shared })
 	c.gauge("tarn_list_send_waiting", "Large answers that wait for their turn to be sent now.", func(f *storeFigures) float64 { return float64(f.turns.Waiting) })
 	c.counter("tarn_list_send_waits_total", "Large answers that have waited for their turn to be sent.", func(f *storeFigures) uint64 { return f.turns.Waits })
-	c.counter("tarn_list_waits_total", "Large reads that have waited for the list budget.", func(f *storeFigures) uint64 { return f.budget.Waits })
+	c.counter("tarn_list_waits_total", "Large reads that have waited for the list budget.", func(f *storeFigures) uint64 { return f.budget.Waits + f.json.Waits })
 }
 
 func (c *storeCollector) addConstants() {
@@ -170,7 +171,7 @@ func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
 func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	f := &storeFigures{
 		Status: c.s.store.Status(), Counters: c.s.store.Counters(), alarms: c.s.store.Alarms(),
-		budget: c.s.budget.stats(), shared: c.s.shared.count(), turns: c.s.turns.stats(),
+		budget: c.s.budget.stats(), json: c.s.gateway.budget.stats(), shared: c.s.shared.count(), turns: c.s.turns.stats(),
 	}
 	for _, m := range c.metrics {
 		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(f))
