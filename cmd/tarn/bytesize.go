@@ -18,7 +18,8 @@ var byteUnits = []struct {
 // Numbers below least are refused; valid tells what the special ones mean.
 func byteSizeValue(p *int64, least int64, valid string) pflag.Value {
 	if valid == "" {
-		valid = fmt.Sprintf("a number of bytes of at least %s, such as 16777216 or 16MiB", exactBytes(least))
+		example := max(least, 16<<20)
+		valid = fmt.Sprintf("a number of bytes of at least %s, such as %d or %s", exactBytes(least), example, exactBytes(example))
 	}
 	return &value[int64]{p, "bytes", valid,
 		func(s string) (int64, error) {

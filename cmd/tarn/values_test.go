@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/tarn-kv/tarn/store/etcdapi"
 )
 
@@ -28,6 +31,33 @@ func TestParseBytes(t *testing.T) {
 			t.Errorf("%d written as %q and read as %d, %v", n, exactBytes(n), got, err)
 		}
 	}
+}
+
+// Whoever types an example that a message gives is not told the same again.
+func TestExamplesAreValid(t *testing.T) {
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			checked, ok := f.Value.(interface{ Check(string) error })
+			if !ok {
+				return
+			}
+			_, examples, ok := strings.Cut(checked.Check("").Error(), " such as ")
+			if !ok {
+				return
+			}
+			examples, _, _ = strings.Cut(strings.ReplaceAll(examples, ", separated by commas", ""), ";")
+			for _, example := range strings.Split(strings.ReplaceAll(examples, " or ", ", "), ", ") {
+				if err := checked.Check(example); err != nil {
+					t.Errorf("%s --%s: the example %s is refused: %v", cmd.CommandPath(), f.Name, example, err)
+				}
+			}
+		})
+		for _, below := range cmd.Commands() {
+			walk(below)
+		}
+	}
+	walk(newRootCommand(process{}))
 }
 
 func TestShortDuration(t *testing.T) {
