@@ -3,10 +3,12 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tarn-kv/tarn/store/vfs"
@@ -71,6 +73,20 @@ func TestRestoreWithoutRoom(t *testing.T) {
 		if after := filesIn(t, dir); !slices.Equal(before, after) {
 			t.Errorf("left %q", after)
 		}
+	}
+	// The advice fits the place, and nothing is called copied.
+	for _, o := range []RestoreOptions{
+		{Dir: dir, FS: smallFS{vfs.OS, "ext4"}}, {Dir: filepath.Join(dir, "new"), Empty: true, FS: smallFS{vfs.OS, "tmpfs"}},
+	} {
+		o.Source = snapshot
+		_, err := Restore(bg, o)
+		if text := fmt.Sprint(err); strings.Contains(text, "zfs set") || strings.Contains(text, asideName) == o.Empty ||
+			strings.Contains(text, "beside the present one") == o.Empty || strings.Contains(text, "copy ") {
+			t.Errorf("to a new place %v: %s", o.Empty, text)
+		}
+	}
+	if err := (&restorer{RestoreOptions: RestoreOptions{Dir: dir, FS: smallFS{vfs.OS, "zfs"}}}).explainNoSpace(syscall.ENOSPC); !strings.Contains(err.Error(), "zfs set refquota") {
+		t.Error(err)
 	}
 	r, err := Restore(bg, RestoreOptions{Dir: dir, Source: snapshot, DryRun: true, FS: smallFS{vfs.OS, "zfs"}})
 	if err != nil || r.Short <= 0 {

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -38,7 +37,7 @@ func (x *restorer) checkRoom() error {
 	case err != nil:
 		x.report.Short = need - int64(room.Free)
 	case !shares:
-		return x.explainNoSpace(&fs.PathError{Op: "copy", Path: path, Err: syscall.ENOSPC})
+		return x.explainNoSpace(syscall.ENOSPC) // nothing was copied yet
 	}
 	return nil
 }
@@ -58,10 +57,15 @@ func (x *restorer) explainNoSpace(err error) error {
 	if !vfs.IsNoSpace(err) || errors.Is(err, ErrRestoring) {
 		return err
 	}
-	free := "less than that"
-	if u, usageErr := x.FS.Usage(existingPart(x.Dir)); usageErr == nil {
-		free = fmt.Sprintf("%d MiB", u.Free/mib)
+	free, beside, room := "less than that", "", "make room there, or choose a directory on another file system"
+	if !x.Empty {
+		beside, room = " beside the present one", fmt.Sprintf("make room (an older %s* directory that is not needed any more?)", asideName)
 	}
-	return fmt.Errorf("there is no space in %s for the restored state beside the present one: it needs about %d MiB, and %s are free; nothing was changed: make room (an older %s* directory that is not needed any more?), or raise the quota (zfs set refquota): %w",
-		x.Dir, (x.source.TreeBytes+x.source.WALBytes)/mib+1, free, asideName, err)
+	if u, usageErr := x.FS.Usage(existingPart(x.Dir)); usageErr == nil {
+		if free = fmt.Sprintf("%d MiB", u.Free/mib); u.Type == "zfs" {
+			room += ", or raise the quota (zfs set refquota)"
+		}
+	}
+	return fmt.Errorf("there is no space in %s for the restored state%s: it needs about %d MiB, and %s are free; nothing was changed: %s: %w",
+		x.Dir, beside, (x.source.TreeBytes+x.source.WALBytes)/mib+1, free, room, err)
 }

@@ -102,6 +102,9 @@ func (e *CommandError) nextStep(subject string) string {
 			return step.text
 		}
 	}
+	if strings.Contains(e.Stderr, "no such pool") {
+		return "zpool list shows the pools, and zpool import those that can be imported"
+	}
 	return ""
 }
 

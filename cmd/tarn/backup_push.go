@@ -118,9 +118,9 @@ func (v *transferVerdict) print(failed error, format outputFormat, out io.Writer
 
 func (v *transferVerdict) page() string {
 	var b strings.Builder
-	verb, would := "sent", "would send"
+	verb, would, unsent := "sent", "would send", "would be sent"
 	if v.pull {
-		verb, would = "received", "would receive"
+		verb, would, unsent = "received", "would receive", "would be received"
 	}
 	if v.DryRun {
 		verb = would
@@ -137,6 +137,8 @@ func (v *transferVerdict) page() string {
 	}
 	switch {
 	case v.Problem != "":
+	case v.DryRun && len(v.Sent) == 0:
+		fmt.Fprintf(&b, "%s: all is there, nothing %s; the newest snapshot there is %s\n", v.To, unsent, v.Newest)
 	case v.DryRun:
 		fmt.Fprintf(&b, "%s: nothing was changed\n", v.To)
 	default:

@@ -60,6 +60,8 @@ func TestBackupCommands(t *testing.T) {
 		wantWords(t, out, "would send "+names[0]+", all of it", "would send "+names[1]+", what changed since "+names[0], "nothing was changed")
 		out, _ = backupCommand(t, exitOK, w.flags, "push", target)
 		wantWords(t, out, "sent "+names[0], "sent "+names[1], "the newest snapshot there is "+names[1])
+		out, _ = backupCommand(t, exitOK, w.flags, "push", "--dry-run", target)
+		wantWords(t, out, "all is there", "the newest snapshot there is "+names[1])
 		out, _ = backupCommand(t, exitOK, w.flags, "push", target, "-o", "json")
 		var v transferVerdict
 		if err := json.Unmarshal([]byte(out), &v); err != nil || len(v.Sent) != 0 || v.Newest != names[1] || v.From != w.dataset {

@@ -40,6 +40,13 @@ func TestInitUnknownUser(t *testing.T) {
 	if code != exitRefused || !strings.Contains(errs, "useradd --system") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
+	_, _, errs = tarn(t, nil, "init", "tank/tarn", "--user=no-such-user-here", "--backup-user=none-here-either")
+	if lines := strings.Split(strings.TrimSuffix(errs, "\n"), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "tarn: ") || !strings.HasPrefix(lines[1], "tarn: --backup-user") {
+		t.Errorf("two are missing: %s", errs)
+	}
+	if _, _, errs = tarn(t, nil, "init", "nopool/tarn"); !strings.Contains(errs, "zpool list shows the pools") || !strings.Contains(errs, "zpool import") {
+		t.Errorf("no pool: %s", errs)
+	}
 	// Nobody makes a user for a dataset that can not be made.
 	for name, change := range map[string]func(){
 		"tank":        func() {},

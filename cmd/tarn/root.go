@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -26,7 +27,8 @@ func execute(ctx context.Context, p process) int {
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
 	if err != nil && !(errors.As(err, &exit) && exit.told) {
-		fmt.Fprintf(p.stderr, "tarn: %v\n", err)
+		// Of several errors that were joined each has its line.
+		fmt.Fprintf(p.stderr, "tarn: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ntarn: "))
 	}
 	return exitCode(err)
 }

@@ -402,6 +402,11 @@ func (c *command) clone() error {
 }
 
 func (c *command) poolList() error {
+	for _, pool := range c.args {
+		if pool != "tank" && c.Datasets[pool] == nil {
+			return sayf("cannot open '%s': no such pool", pool)
+		}
+	}
 	columns := strings.Split(c.value("o", "name,health"), ",")
 	facts := map[string]string{"name": "tank", "health": "ONLINE", "size": "10000000000", "free": "9000000000",
 		"allocated": "1000000000", "capacity": "10", "fragmentation": "0%", "readonly": "off", "freeing": "0", "leaked": "0", "dedupratio": "1.00x"}
