@@ -60,7 +60,8 @@ func (r *CheckReport) checkDir(ctx context.Context, dir string) error {
 	})
 	r.noteLeftovers(dir)
 	if errors.Is(err, ErrInUse) {
-		err = fmt.Errorf("%w; stop the server, or check a snapshot", err)
+		h, _ := vfs.HolderOf(dir)
+		err = fmt.Errorf("%w; %s", err, h.NextStep("stop the server, or check a snapshot"))
 	}
 	return err
 }

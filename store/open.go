@@ -85,8 +85,8 @@ func (s *Store) inspect() (fresh bool, err error) {
 	if !fresh {
 		return false, nil
 	}
-	if who, locked := vfs.Locked(dir); locked {
-		return false, fmt.Errorf("%w: %w", ErrInUse, &vfs.LockedError{Dir: dir, Holder: who})
+	if h, locked := vfs.HolderOf(dir); locked {
+		return false, fmt.Errorf("%w: %w", ErrInUse, &vfs.LockedError{Dir: dir, Holder: h})
 	}
 	if err := notOurs(dir, names); err != nil {
 		return false, fmt.Errorf("%w: %w", ErrForeign, err)

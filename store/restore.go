@@ -177,7 +177,14 @@ func (x *restorer) checkSource(ctx context.Context) error {
 	err := x.source.checkDir(ctx, x.Source)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %w", ErrSnapshot, err)
+		// What is recorded of it can tell that there was a store.
+		if x.Compare != nil {
+			x.source.Findings, _ = x.Compare(ctx, x.source)
+		}
+		if len(x.source.Findings) == 0 {
+			return fmt.Errorf("%w: %w", ErrSnapshot, err)
+		}
+		return x.damagedSource()
 	case errors.Is(err, ErrInUse):
 		return sourceInUse(x.Source)
 	case err != nil:
@@ -191,18 +198,23 @@ func (x *restorer) checkSource(ctx context.Context) error {
 		x.source.Findings = append(x.source.Findings, findings...)
 	}
 	if len(x.source.Findings) > 0 {
-		return fmt.Errorf("%w: %s is damaged: %s; use another one (`tarn snapshot verify --all` finds a good one)",
-			ErrSnapshot, x.name(), strings.Join(x.source.Findings, "; "))
+		return x.damagedSource()
 	}
 	x.report.StoreID, x.report.Keys, x.report.SnapshotRevision = x.source.StoreID, x.source.Keys, x.source.Revision
 	return nil
 }
 
+// damagedSource tells what was found in the snapshot.
+func (x *restorer) damagedSource() error {
+	return fmt.Errorf("%w: %s is damaged: %s; use another one (`tarn snapshot verify --all` finds a good one)",
+		ErrSnapshot, x.name(), strings.Join(x.source.Findings, "; "))
+}
+
 // sourceInUse says that what was to be restored is a directory that changes.
 func sourceInUse(dir string) error {
-	who, _ := vfs.Locked(dir)
-	return fmt.Errorf("%w: %s, from which was to be restored, is in use by %s; restore from a snapshot of it (tarn snapshot create), or stop that process first",
-		ErrInUse, dir, who)
+	h, _ := vfs.HolderOf(dir)
+	return fmt.Errorf("%w: %s, from which was to be restored, is in use by %s; %s",
+		ErrInUse, dir, h.Who, h.NextStep("restore from a snapshot of it (tarn snapshot create), or stop that process first"))
 }
 
 // name is what the snapshot is called.

@@ -61,8 +61,8 @@ func (x *restorer) tryDir() error {
 	if _, err := x.missing(); err != nil {
 		return err
 	}
-	if who, locked := vfs.Locked(x.Dir); locked {
-		return x.targetInUse(&vfs.LockedError{Dir: x.Dir, Holder: who})
+	if h, locked := vfs.HolderOf(x.Dir); locked {
+		return x.targetInUse(&vfs.LockedError{Dir: x.Dir, Holder: h})
 	}
 	dir := existingPart(x.Dir)
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
@@ -77,8 +77,8 @@ func (x *restorer) targetInUse(err error) error {
 	if !errors.As(err, &locked) {
 		return err
 	}
-	return fmt.Errorf("%w: %s is in use by %s; stop the server first (systemctl stop tarn), or restore into another directory with --to-dir",
-		ErrInUse, x.Dir, locked.Holder)
+	return fmt.Errorf("%w: %s is in use by %s; %s", ErrInUse, x.Dir, locked.Holder.Who,
+		locked.Holder.NextStep("stop the server first (systemctl stop tarn), or restore into another directory with --to-dir"))
 }
 
 // missing are the directories that have to be made, the outer ones first. They are to belong to whom the

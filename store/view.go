@@ -29,8 +29,8 @@ func OpenView(ctx context.Context, dir string) (*View, error) {
 	if err := noRestoreIn(vfs.OS, dir); err != nil {
 		return nil, err
 	}
-	if who, locked := vfs.Locked(dir); locked {
-		return nil, fmt.Errorf("%w: %s (%s); stop the server, or use a snapshot", ErrInUse, dir, who)
+	if h, locked := vfs.HolderOf(dir); locked {
+		return nil, fmt.Errorf("%w: %s (%s); %s", ErrInUse, dir, h.Who, h.NextStep("stop the server, or use a snapshot"))
 	}
 	return openView(ctx, dir)
 }

@@ -53,11 +53,11 @@ func (c *Copies) Root() string { return c.root }
 // List returns our snapshots, the oldest first.
 func (c *Copies) List(ctx context.Context) ([]Snapshot, error) {
 	entries, err := os.ReadDir(c.root)
-	if errors.Is(err, fs.ErrNotExist) && c.dangling() == nil {
+	if errors.Is(err, fs.ErrNotExist) && c.badRoot() == nil {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the snapshots of %s: %w", c.dir, cmp.Or(c.dangling(), fileKind(err)))
+		return nil, fmt.Errorf("list the snapshots of %s: %w", c.dir, cmp.Or(c.badRoot(), c.explain(err)))
 	}
 	var snaps, damaged []Snapshot
 	for _, e := range entries {
@@ -98,13 +98,14 @@ func guessOrder(damaged Snapshot, sound []Snapshot) uint64 {
 	return 0
 }
 
-// dangling is the error of a root that is a symbolic link to nothing, or nil.
-func (c *Copies) dangling() error {
-	to, err := os.Readlink(c.root)
-	if err != nil {
-		return nil
+// badRoot is the error of a root that is a symbolic link to nothing, or no directory, or nil.
+func (c *Copies) badRoot() error {
+	info, statErr := os.Stat(c.root)
+	if statErr == nil && !info.IsDir() {
+		return fmt.Errorf("%s is a file and no directory: move it away, the snapshots are to be in a directory of that name", c.root)
 	}
-	if _, err := os.Stat(c.root); !errors.Is(err, fs.ErrNotExist) {
+	to, err := os.Readlink(c.root)
+	if err != nil || !errors.Is(statErr, fs.ErrNotExist) {
 		return nil
 	}
 	return fmt.Errorf("%s is a symbolic link to %s, and that does not exist: mount the file system that it is on, make the directory, or remove the link", c.root, to)
@@ -132,7 +133,7 @@ func (c *Copies) get(name string) (Snapshot, error) {
 	}
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
-			return Snapshot{}, fmt.Errorf("snapshot %s: %w", c.path(name), fileKind(err))
+			return Snapshot{}, fmt.Errorf("snapshot %s: %w", c.path(name), c.explain(err))
 		}
 		// It can have been destroyed since it was looked at.
 		if again := c.isCopy(name); again != nil {
@@ -147,8 +148,8 @@ func (c *Copies) get(name string) (Snapshot, error) {
 
 func (c *Copies) path(name string) string { return filepath.Join(c.root, name) }
 
-// isCopy tells whether a name is that of a directory with something in it: what
-// has our name in the directory of the copies was published there as a whole.
+// isCopy tells whether a name is that of a directory: what has our name in the directory of
+// the copies was published there as a whole, also if all that was in it is gone by now.
 func (c *Copies) isCopy(name string) error {
 	path := c.path(name)
 	if _, ok := ParseName(name); !ok {
@@ -156,17 +157,10 @@ func (c *Copies) isCopy(name string) error {
 	}
 	info, err := os.Lstat(path)
 	if err != nil {
-		return fmt.Errorf("snapshot %s: %w", path, fileKind(err))
+		return fmt.Errorf("snapshot %s: %w", path, c.explain(err))
 	}
 	if !info.IsDir() {
 		return notOurs(path, "it is no directory, and tarn makes no symbolic links")
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return fmt.Errorf("snapshot %s: %w", path, fileKind(err))
-	}
-	if len(entries) == 0 {
-		return notOurs(path, "there is nothing in it")
 	}
 	return nil
 }
@@ -187,19 +181,6 @@ func treeSize(dir string) (size, allocated int64) {
 		return nil
 	})
 	return size, allocated
-}
-
-// fileKind gives the error of a file operation its kind.
-func fileKind(err error) error {
-	for _, k := range []struct{ is, kind error }{
-		{fs.ErrNotExist, ErrNotFound}, {fs.ErrPermission, ErrPermission},
-		{syscall.ENOSPC, ErrNoSpace}, {syscall.EDQUOT, ErrNoSpace},
-	} {
-		if errors.Is(err, k.is) {
-			return fmt.Errorf("%w: %w", k.kind, err)
-		}
-	}
-	return err
 }
 
 func newGUID(random [8]byte) string {

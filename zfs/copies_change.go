@@ -44,7 +44,7 @@ func (c *Copies) SetProperty(ctx context.Context, name, property, value string) 
 func (c *Copies) lock(ctx context.Context) (io.Closer, error) {
 	lock, err := lockDir(ctx, c.root)
 	if err != nil {
-		return nil, fmt.Errorf("change the snapshots of %s: %w", c.dir, fileKind(err))
+		return nil, fmt.Errorf("change the snapshots of %s: %w", c.dir, c.explain(err))
 	}
 	return lock, nil
 }
@@ -74,7 +74,7 @@ func (c *Copies) change(ctx context.Context, name string, f func(*copyRecord)) e
 		err = o.give(filepath.Join(c.path(name), recordName))
 	}
 	if err != nil {
-		return fmt.Errorf("change the snapshot %s: %w", c.path(name), fileKind(err))
+		return fmt.Errorf("change the snapshot %s: %w", c.path(name), c.explain(err))
 	}
 	return nil
 }
@@ -103,15 +103,15 @@ func (c *Copies) Destroy(ctx context.Context, name string) error {
 		return fmt.Errorf("destroy the snapshot %s: %w: it is being read; try again later", path, ErrBusy)
 	}
 	if err != nil {
-		return fmt.Errorf("destroy the snapshot %s: %w", path, fileKind(err))
+		return fmt.Errorf("destroy the snapshot %s: %w", path, c.explain(err))
 	}
 	defer reading.Close()
 	gone := filepath.Join(c.root, unfinishedPrefix+rand.Text())
 	if err = os.Rename(path, gone); err == nil {
-		err = syncDir(c.root)
+		err = errors.Join(syncDir(c.root), os.RemoveAll(gone))
 	}
-	if err = errors.Join(err, os.RemoveAll(gone)); err != nil {
-		return fmt.Errorf("destroy the snapshot %s: %w", path, fileKind(err))
+	if err != nil {
+		return fmt.Errorf("destroy the snapshot %s: %w", path, c.explain(err))
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (c *Copies) Open(_ context.Context, name string) (string, func() error, err
 	}
 	reading, err := shareDir(c.path(name))
 	if err != nil {
-		return "", nil, fmt.Errorf("open the snapshot %s: %w", c.path(name), fileKind(err))
+		return "", nil, fmt.Errorf("open the snapshot %s: %w", c.path(name), c.explain(err))
 	}
 	return c.path(name), reading.Close, nil
 }

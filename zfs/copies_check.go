@@ -37,14 +37,14 @@ func (c *Copies) CheckFiles(ctx context.Context, name string) (err error) {
 func CheckCopy(ctx context.Context, dir string) error {
 	r, err := readRecord(dir)
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("check the files of %s: %w", dir, fileKind(err))
+		return fmt.Errorf("check the files of %s: %w", dir, explainFile(err, dir, dir))
 	}
 	if err != nil || len(r.Files) == 0 {
 		return nil
 	}
 	found, err := hashFiles(ctx, dir)
 	if err != nil {
-		return fmt.Errorf("check the files of %s: %w", dir, fileKind(err))
+		return fmt.Errorf("check the files of %s: %w", dir, explainFile(err, dir, dir))
 	}
 	if differ := differences(r.Files, found); len(differ) > 0 {
 		return fmt.Errorf("the files in %s are not those that were copied: %w: %s", dir, ErrDamaged, strings.Join(differ, ", "))

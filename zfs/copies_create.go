@@ -19,21 +19,20 @@ func (c *Copies) Create(ctx context.Context, opts CreateOptions) (_ Snapshot, er
 		return Snapshot{}, err
 	}
 	fail := func(err error) (Snapshot, error) {
-		err = fileKind(err)
-		step := ""
-		if errors.Is(err, ErrNoSpace) {
-			step = "; nothing of it is left: make room on the file system of " + c.root + " (tarn snapshot prune) and try again"
+		left := ""
+		if err = c.explain(err); errors.Is(err, ErrNoSpace) {
+			left = "nothing of it is left: "
 		}
-		return Snapshot{}, fmt.Errorf("make a snapshot of %s: %w%s", c.dir, err, step)
+		return Snapshot{}, fmt.Errorf("make a snapshot of %s: %s%w", c.dir, left, err)
 	}
 	owner, err := ownerOf(c.dir)
 	if err != nil {
 		return fail(err)
 	}
 	if err := owner.mkdir(c.root); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fail(err)
+		return fail(c.explainRoot(err))
 	}
-	if err := c.dangling(); err != nil {
+	if err := c.badRoot(); err != nil {
 		return fail(err)
 	}
 	var random [8]byte

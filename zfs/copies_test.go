@@ -22,7 +22,10 @@ func copiesSubject(t *testing.T) subject {
 	return subject{
 		Snapshots: copying{c}, dir: dir,
 		foreign: func(t *testing.T, name string) {
-			if err := os.MkdirAll(filepath.Join(c.Root(), name), 0o700); err != nil {
+			// A directory with a name of ours is ours, whatever is in it.
+			if _, ours := ParseName(name); ours {
+				put(t, c.Root(), name, "of somebody else")
+			} else if err := os.MkdirAll(filepath.Join(c.Root(), name), 0o700); err != nil {
 				t.Fatal(err)
 			}
 		},

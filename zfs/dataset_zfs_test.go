@@ -131,7 +131,7 @@ func TestZFSNoSpace(t *testing.T) {
 				err = f.Sync()
 			}
 		}
-		if err = fileKind(err); !errors.Is(err, ErrNoSpace) {
+		if err = explainFile(err, "", ""); !errors.Is(err, ErrNoSpace) {
 			t.Fatal(err)
 		}
 	}

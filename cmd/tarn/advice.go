@@ -6,10 +6,21 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/tarn-kv/tarn/zfs"
 )
 
 // whoRuns names the user that this process is.
 func whoRuns() string { return fmt.Sprintf("the user that Tarn runs as (uid %d)", os.Getuid()) }
+
+// withOwnerAdvice says who may do what the system refuses with the files of a directory. An error of
+// package zfs says it already.
+func withOwnerAdvice(err error, dir string) error {
+	if errors.Is(err, zfs.ErrPermission) {
+		return err
+	}
+	return withAdvice(err, "run it as root, or as the user whom "+dir+" belongs to")
+}
 
 // withAdvice adds to an error of the system what to do about it. permission is that for one
 // that says the process may not.

@@ -51,6 +51,9 @@ func targetArg(arg string) (zfs.Target, error) {
 // pushedDataset is the dataset to push. On other file systems there is none, and
 // the error says what to do there.
 func (o *sourceOptions) pushedDataset(ctx context.Context) (string, error) {
+	if err := o.canBeDir(); err != nil {
+		return "", err
+	}
 	if !o.copies {
 		d, err := o.openDataset(ctx)
 		if err != nil {

@@ -97,13 +97,13 @@ func newCheckVerdict(r store.CheckReport) checkVerdict {
 
 func runCheck(ctx context.Context, opts checkOptions, out io.Writer) error {
 	if info, err := os.Stat(opts.dir); err != nil {
-		return withExit(exitNotChecked, fmt.Errorf("not checked: %w", err))
+		return withExit(exitNotChecked, fmt.Errorf("not checked: %w", withOwnerAdvice(err, opts.dir)))
 	} else if !info.IsDir() {
 		return withExit(exitNotChecked, fmt.Errorf("not checked: %s is not a directory; give the one that --data-dir names", opts.dir))
 	}
 	r, err := store.Check(ctx, opts.dir)
 	if err != nil {
-		return withExit(exitNotChecked, fmt.Errorf("not checked: %w", err))
+		return withExit(exitNotChecked, fmt.Errorf("not checked: %w", withOwnerAdvice(err, opts.dir)))
 	}
 	v := newCheckVerdict(r)
 	if opts.output == outputJSON {

@@ -52,7 +52,7 @@ func (c *client) askFacts(ctx context.Context, holder vfs.Holder) (f serverFacts
 // askOwner asks the server at the endpoint, which should be the holder of the data directory.
 func (o *snapshotCreateOptions) askOwner(ctx context.Context, dir string, holder vfs.Holder) (f serverFacts, err error) {
 	if holder.Offline {
-		return f, fmt.Errorf("the data directory %s is in use by %s, which is no server; try again when it has ended", dir, holder.Who)
+		return f, fmt.Errorf("%w %s: it is in use by %s; %s", errCommandHolds, dir, holder.Who, holder.NextStep(""))
 	}
 	c, err := o.server.dial()
 	if err != nil {

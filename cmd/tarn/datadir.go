@@ -41,8 +41,8 @@ func (s *serving) checkDataDir() error {
 	}
 	// Before the sockets: of two servers for one directory the second then says
 	// that, and not that an address is taken.
-	if who, locked := vfs.Locked(dir); locked {
-		return withExit(exitInUse, fmt.Errorf("the data directory %s is in use by %s; stop that process, or use another directory", dir, who))
+	if h, locked := vfs.HolderOf(dir); locked {
+		return withExit(exitInUse, fmt.Errorf("the data directory %s is in use by %s; %s", dir, h.Who, h.NextStep("stop that process, or use another directory")))
 	}
 	return nil
 }

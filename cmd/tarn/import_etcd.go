@@ -95,6 +95,8 @@ func runImportEtcd(ctx context.Context, opts importEtcdOptions, p process) error
 			code = exitImportSource
 		case errors.Is(err, migrate.ErrTarget):
 			code = exitImportTarget
+		default:
+			err = withAdvice(err, "run it as root, or as a user who may read the file and write the data directory")
 		}
 		return withExit(code, importError(opts.file, err))
 	}

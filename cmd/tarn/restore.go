@@ -217,8 +217,8 @@ func (o *restoreOptions) restoreError(ctx context.Context, dir, name string, err
 		code = exitRestoreSnapshot
 	case errors.Is(err, store.ErrRestoreTarget):
 		code = exitRestoreTarget
-	case errors.Is(err, os.ErrPermission):
-		err = fmt.Errorf("%w; run it as root, or as the user whom %s belongs to", err, dir)
+	default:
+		err = withOwnerAdvice(err, dir)
 	}
 	return withExit(code, fmt.Errorf("restore %s: %w", name, err))
 }

@@ -70,7 +70,7 @@ func (o *restoreOptions) sourceDir() (restoreSource, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return restoreSource{}, withExit(exitNoSnapshot, fmt.Errorf("restore %s: there is no such directory: give the path of a directory that holds a store, or a name that tarn snapshot list shows", o.arg))
 	case err != nil:
-		return restoreSource{}, fmt.Errorf("restore %s: %w", o.arg, err)
+		return restoreSource{}, fmt.Errorf("restore %s: %w", o.arg, withOwnerAdvice(err, filepath.Dir(o.arg)))
 	case !info.IsDir():
 		return restoreSource{}, withExit(exitRestoreSnapshot, fmt.Errorf("restore %s: it is a file and no directory; a snapshot file of etcd, which tarn backup export and etcdctl snapshot save make too, is taken by: tarn import etcd %s --data-dir DIR", o.arg, o.arg))
 	}
@@ -103,12 +103,17 @@ func (s *restoreSource) compare(ctx context.Context, r store.CheckReport) (findi
 	if s.recorded.Name != "" {
 		findings = againstRecord(s.recorded, r)
 	}
-	err = s.checkFiles(ctx)
+	if err = s.checkFiles(ctx); err == nil && s.recorded.Name != "" && missingTree(s.dir) {
+		findings = append(findings, treeFile+" is missing")
+	}
 	if errors.Is(err, zfs.ErrDamaged) {
 		findings, err = append(findings, err.Error()), nil
 	}
 	return findings, err
 }
+
+// useAnother is the next step for a snapshot that is damaged.
+const useAnother = "use another one (tarn snapshot verify --all finds a good one)"
 
 // openView opens the source for reading single keys. Nothing is printed out of one that is damaged.
 func (s *restoreSource) openView(ctx context.Context) (*store.View, error) {
@@ -127,7 +132,7 @@ func (s *restoreSource) openView(ctx context.Context) (*store.View, error) {
 		findings, err = s.compare(ctx, r)
 	}
 	if len(findings) > 0 {
-		err = withExit(exitRestoreSnapshot, fmt.Errorf("the snapshot is damaged: %s; use another one (tarn snapshot verify --all finds a good one)", strings.Join(findings, "; ")))
+		err = withExit(exitRestoreSnapshot, fmt.Errorf("the snapshot is damaged: %s; %s", strings.Join(findings, "; "), useAnother))
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
@@ -139,7 +144,7 @@ func (s *restoreSource) openView(ctx context.Context) (*store.View, error) {
 func openSnapshotView(ctx context.Context, dir string) (*store.View, error) {
 	v, err := store.OpenView(ctx, dir)
 	if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrForeign) || errors.Is(err, os.ErrNotExist) {
-		err = withExit(exitRestoreSnapshot, err)
+		return v, withExit(exitRestoreSnapshot, fmt.Errorf("%w; %s", err, useAnother))
 	}
-	return v, err
+	return v, withOwnerAdvice(err, dir)
 }

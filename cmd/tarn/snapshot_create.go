@@ -48,14 +48,17 @@ On other file systems a running server sends its data, as for etcdctl snapshot s
 so there it must answer. Without a server the files are copied, by sharing their
 blocks where the file system can do that; until that is done no server starts on the
 directory, so a large copy is best made while the server runs. A copy is not begun if
-it would fill the file system so far that the server refuses writes.
+it would fill the file system so far that the server refuses writes. While another
+command of tarn has the directory, such as a snapshot that is made at the same time,
+it is waited for, at most 30 seconds.
 
 The server at --endpoint must be the one that has the data directory. If another one
 answers there, no copy is made, and on ZFS the revision is not taken from it.
 
 Each flag can be an environment variable, such as TARN_DATA_DIR for --data-dir.
 
-Exit codes: 0 made, 1 not made, 2 the command line is not valid.`,
+Exit codes: 0 made, 1 not made, 2 the command line is not valid, 3 there is no such
+data directory.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return withExit(exitUsage, fmt.Errorf("arguments: %d given, at most 1 expected; usage: %s", len(args), cmd.UseLine()))
@@ -95,7 +98,7 @@ func runSnapshotCreate(ctx context.Context, opts snapshotCreateOptions, p proces
 	if opts.hold {
 		create.Hold = keepTag
 	}
-	done, warning, err := opts.prepare(ctx, from, &create)
+	done, warning, err := opts.prepareInTurn(ctx, from, &create, p.stderr)
 	if err != nil {
 		return fmt.Errorf("no snapshot is made: %w", err)
 	}
@@ -167,8 +170,11 @@ func (o *snapshotCreateOptions) prepare(ctx context.Context, from zfs.Snapshots,
 		return done, warning, nil
 	}
 	view, err := store.OpenView(ctx, dir)
+	if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) {
+		return nil, nil, withExit(exitNoSnapshot, fmt.Errorf("the data directory %s does not exist; see whether --data-dir is the right one", dir))
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("the store in %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("the store in %s: %w", dir, withOwnerAdvice(err, dir))
 	}
 	create.Revision, create.StoreID = view.Revision(), view.ID()
 	if err := view.Close(); err != nil || onZFS {
@@ -176,7 +182,7 @@ func (o *snapshotCreateOptions) prepare(ctx context.Context, from zfs.Snapshots,
 	}
 	lock, err := vfs.Lock(dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, withOwnerAdvice(err, dir)
 	}
 	if err := o.leavesRoomFor(dir, create.Files); err != nil {
 		return nil, nil, errors.Join(err, lock.Close())

@@ -66,6 +66,40 @@ func TestSnapshotWithDamagedDescription(t *testing.T) {
 	}
 }
 
+// TestSnapshotWithoutStore: what is left of a copy is told as damaged by each command, down to an empty
+// directory, and can be removed.
+func TestSnapshotWithoutStore(t *testing.T) {
+	dir, flags, _, bad := copiesWorld(t)
+	path := filepath.Join(dir+"-snapshots", bad)
+	lose := func(name string) {
+		t.Helper()
+		if err := os.RemoveAll(filepath.Join(path, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lose(treeFile)
+	lose("wal")
+	for _, args := range [][]string{{"newest", "--dry-run"}, {path, "--dry-run"}, {"newest"}, {"newest", "--key=a"}} {
+		if _, errs := restore(t, exitRestoreSnapshot, flags, args...); !strings.Contains(errs, "damaged") && args[1] != "--key=a" || strings.Count(errs, "use another one") != 1 {
+			t.Errorf("restore %q: %s", args, errs)
+		}
+	}
+	if _, errs := snapshotCommand(t, exitRestoreSnapshot, flags, "diff", bad); !strings.Contains(errs, "use another one") {
+		t.Errorf("diff: %s", errs)
+	}
+	lose("snapshot.json")
+	if page, _ := snapshotCommand(t, 0, flags, "list"); !strings.Contains(page, bad) || !strings.Contains(page, "DAMAGED") {
+		t.Errorf("list prints %s", page)
+	}
+	if out, _ := snapshotCommand(t, exitSnapshotDamaged, flags, "verify", bad); !strings.Contains(out, "it has no snapshot.json") {
+		t.Errorf("verify prints %s", out)
+	}
+	snapshotCommand(t, 0, flags, "destroy", bad)
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", path, err)
+	}
+}
+
 // TestSnapshotWithFlippedBit: a copy that was never verified is found to be damaged wherever a bit of it
 // is flipped, also where no page of the tree is.
 func TestSnapshotWithFlippedBit(t *testing.T) {

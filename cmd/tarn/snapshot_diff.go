@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tarn-kv/tarn/store"
+	"github.com/tarn-kv/tarn/store/vfs"
 	"github.com/tarn-kv/tarn/zfs"
 )
 
@@ -95,7 +96,8 @@ func (o *diffOptions) openState(ctx context.Context, from zfs.Snapshots, snaps [
 		}
 		v, err := store.OpenView(ctx, dir)
 		if errors.Is(err, store.ErrInUse) {
-			err = fmt.Errorf("compare with the present state: the data directory %s is in use: make a snapshot (tarn snapshot create) and give its name", dir)
+			h, _ := vfs.HolderOf(dir)
+			err = fmt.Errorf("compare with the present state: the data directory %s is in use: %s", dir, h.NextStep("make a snapshot (tarn snapshot create) and give its name"))
 		}
 		if err != nil {
 			return s, nil, err

@@ -143,7 +143,7 @@ func verifySnapshot(ctx context.Context, from zfs.Snapshots, s zfs.Snapshot) (v 
 	}
 	r, err := checkSnapshot(ctx, from, s.Name)
 	if err != nil {
-		v.Problem = err.Error()
+		v.Problem = withOwnerAdvice(err, from.Dir()).Error()
 		return v
 	}
 	r.Findings = append(r.Findings, againstRecord(s, r)...)

@@ -92,13 +92,31 @@ func (o *sourceOptions) open(ctx context.Context) (zfs.Snapshots, error) {
 	if o.copies && o.dataset != "" {
 		return nil, withExit(exitUsage, fmt.Errorf("--copies and --dataset %s exclude each other", o.dataset))
 	}
+	if err := o.canBeDir(); err != nil {
+		return nil, err
+	}
 	if !o.copies {
 		d, err := o.openDataset(ctx)
 		if d != nil || err != nil {
 			return d, err
 		}
 	}
-	return zfs.NewCopies(o.dataDir)
+	c, err := zfs.NewCopies(o.dataDir)
+	if err != nil {
+		return nil, withOwnerAdvice(err, o.dataDir) // and no pointer to nothing
+	}
+	return c, nil
+}
+
+// canBeDir refuses a data directory that is a file, or below one: there can be no snapshots of it.
+func (o *sourceOptions) canBeDir() error {
+	if o.dataset != "" && !o.dirGiven {
+		return nil
+	}
+	if err := canBeDir(o.dataDir); err != nil {
+		return withExit(exitNoSnapshot, fmt.Errorf("--data-dir can not be %q: %w; see whether it is the right one", o.dataDir, err))
+	}
+	return nil
 }
 
 // openDataset finds the dataset. It is nil if there is none because the data
@@ -108,7 +126,7 @@ func (o *sourceOptions) openDataset(ctx context.Context) (*zfs.Dataset, error) {
 	if o.dataset == "" {
 		p, err := zfs.Locate(ctx, dir)
 		if err != nil || p.Dataset == "" {
-			return nil, err
+			return nil, withOwnerAdvice(err, dir)
 		}
 	} else if !o.dirGiven {
 		dir = ""

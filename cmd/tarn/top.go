@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tarn-kv/tarn/store"
+	"github.com/tarn-kv/tarn/store/vfs"
 )
 
 // topOrder is what tarn top sorts by.
@@ -126,7 +127,8 @@ func runTop(ctx context.Context, opts topOptions, out io.Writer) error {
 func readPrefixes(ctx context.Context, dir string) ([]store.PrefixTotals, error) {
 	all, err := store.ReadPrefixes(ctx, dir)
 	if errors.Is(err, store.ErrInUse) {
-		err = fmt.Errorf("%w; ask the server with --endpoint, or stop it", err)
+		h, _ := vfs.HolderOf(dir)
+		err = fmt.Errorf("%w; %s", err, h.NextStep("ask the server with --endpoint, or stop it"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the prefixes of a store: %w", err)

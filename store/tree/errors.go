@@ -3,6 +3,7 @@ package tree
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"syscall"
 
@@ -38,8 +39,12 @@ var (
 	ErrClosed = errors.New("the tree is closed")
 )
 
-// pathError says what was tried with which file and why it failed.
+// pathError says what was tried with which file and why it failed. The system's errors name
+// the file themselves: it is said once.
 func pathError(op, path string, err error) error {
+	if of, ok := err.(*fs.PathError); ok && of.Path == path {
+		err = of.Err
+	}
 	return fmt.Errorf("tree: %s %s: %w", op, path, err)
 }
 

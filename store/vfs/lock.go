@@ -25,11 +25,11 @@ var ErrLocked = errors.New("directory is in use")
 // LockedError is the ErrLocked of one directory.
 type LockedError struct {
 	Dir    string
-	Holder string // who holds the lock, for a person
+	Holder Holder
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("lock %s: in use by %s; stop that process first", e.Dir, e.Holder)
+	return fmt.Sprintf("lock %s: in use by %s; %s", e.Dir, e.Holder.Who, e.Holder.NextStep("stop that process first"))
 }
 
 // Is makes a LockedError match ErrLocked.
@@ -45,6 +45,8 @@ const (
 const (
 	serverLine  = "server " // and its instance
 	offlineLine = "no server"
+	// nobodyKnown is a holder whose file says nothing, for people.
+	nobodyKnown = "another process"
 	// maxKindLen is longer than such a line, in bytes.
 	maxKindLen = 100
 )
@@ -103,7 +105,7 @@ func lockFile(dir, name string) (*os.File, error) {
 		} else if err != unix.EWOULDBLOCK {
 			err = &fs.PathError{Op: "flock", Path: name, Err: err}
 		} else if err = nil; try == lockTries {
-			err = &LockedError{Dir: dir, Holder: readHolder(f).Who}
+			err = &LockedError{Dir: dir, Holder: readHolder(f)}
 		}
 		f.Close()
 		if err != nil {
@@ -134,6 +136,15 @@ type Holder struct {
 	Offline  bool   // it is known to be no server
 }
 
+// NextStep is what a person does about a holder that is in the way: server is that for one that
+// is a server, or may be one. A command ends by itself, and stopping it would only waste its work.
+func (h Holder) NextStep(server string) string {
+	if h.Offline {
+		return "that is no server: wait until it has ended, then run this again"
+	}
+	return server
+}
+
 // HolderOf tells whether a process, perhaps this one, holds the lock of the
 // directory, and which. It changes nothing and needs only the right to read.
 func HolderOf(dir string) (h Holder, locked bool) {
@@ -142,10 +153,16 @@ func HolderOf(dir string) (h Holder, locked bool) {
 		return Holder{}, false
 	}
 	defer f.Close()
-	if flock(f, unix.LOCK_SH) != unix.EWOULDBLOCK {
-		return Holder{}, false
+	for try := 1; ; try++ {
+		if flock(f, unix.LOCK_SH) != unix.EWOULDBLOCK {
+			return Holder{}, false
+		}
+		// Whoever takes or gives up the lock has it for an instant without a text.
+		if h = readHolder(f); h.Who != nobodyKnown || try == lockTries {
+			return h, true
+		}
+		time.Sleep(lockPause)
 	}
-	return readHolder(f), true
 }
 
 // Locked is HolderOf for those who only show it.
@@ -172,7 +189,7 @@ func readHolder(f *os.File) (h Holder) {
 	who, kind, _ := strings.Cut(string(b[:n]), "\n")
 	kind, _, whole := strings.Cut(kind, "\n")
 	if h.Who = strings.TrimSpace(who[:min(len(who), maxHolderLen)]); h.Who == "" {
-		h.Who = "another process"
+		h.Who = nobodyKnown
 	}
 	if whole {
 		h.Instance, _ = strings.CutPrefix(kind, serverLine)
