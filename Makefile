@@ -64,6 +64,13 @@ test-kubelet: ## hold what is foretold of the kubelet's eviction against the kub
 		(cd zfs/eviction/kubelettest/$$module && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./...) || exit 1; \
 	done
 
+# Needs what test-zfs-vm needs. KUBELETTEST='quota ext4' runs fewer; emulated, a case takes half a minute.
+KUBELETTEST ?=
+
+.PHONY: test-kubelet-zfs-vm
+test-kubelet-zfs-vm: ## the same for tarn kubelet check and config, on real ZFS in a virtual machine
+	GO='$(GO)' zfs/eviction/kubelettest/zfs.sh $(KUBELETTEST)
+
 # Rounds of kill -9, and scripts whose every operation is cut off or fails.
 CRASH_ROUNDS ?= 300
 CRASH_CASES ?= 20

@@ -157,3 +157,25 @@ func TestCallThatHangs(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestAskAsKubelet(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "zfs")
+	for _, c := range []struct{ name, script, want string }{
+		{"answers", `[ "$PATH" = /nowhere ] && [ "$*" = "list -Hp -o used,available,usedbydataset tank/x y" ] && printf '1\t2\t3\n'`, ""},
+		{"fails", "echo broken >&2; exit 1", program + " list tank/x y: broken"},
+		{"says something else", "echo 'no datasets'", "three numbers"},
+		{"says no numbers", "printf '1\\t2\\t-\\n'", "three numbers"},
+	} {
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+c.script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		err := AskAsKubelet(t.Context(), program, "/nowhere", "tank/x y")
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	if err := AskAsKubelet(t.Context(), program, "/nowhere", "-x"); err == nil {
+		t.Error("a name that is none is passed on")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 
@@ -81,7 +82,10 @@ func (e *CommandError) operation() (op, subject string) {
 	return args[0], subject
 }
 
-func isZFS(program string) bool { return program == "zfs" || program == "zpool" }
+func isZFS(program string) bool {
+	name := path.Base(program)
+	return name == "zfs" || name == "zpool"
+}
 
 func (e *CommandError) nextStep(subject string) string {
 	pool := PoolOf(subject)

@@ -105,6 +105,32 @@ func newSpace(fields []string) (Space, error) {
 	return s, nil
 }
 
+// AskAsKubelet asks a program zfs, with an absolute path and the PATH that it gets, for what the kubelet
+// asks of a dataset. The error is that it fails or does not print three numbers.
+func AskAsKubelet(ctx context.Context, program, searchPath, dataset string) error {
+	if err := ValidDataset(dataset); err != nil {
+		return err
+	}
+	asked := []string{program, "list", "-Hp", "-o", "used,available,usedbydataset", dataset}
+	lines, err := output(ctx, append([]string{"env", "PATH=" + searchPath}, asked...)...)
+	if failed := (*CommandError)(nil); errors.As(err, &failed) {
+		failed.Args = asked // and not the program env
+	}
+	if err != nil {
+		return err
+	}
+	if len(lines) == 1 && len(lines[0]) == 3 {
+		for _, text := range lines[0] {
+			_, numErr := strconv.ParseUint(text, 10, 64)
+			err = errors.Join(err, numErr)
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s list %s: three numbers were asked for: %q", program, dataset, lines)
+}
+
 // PoolHealth is what zpool list says of a pool: ONLINE, DEGRADED, SUSPENDED and others.
 func PoolHealth(ctx context.Context, pool string) (string, error) {
 	if err := ValidDataset(pool); err != nil {

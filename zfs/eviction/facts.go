@@ -77,6 +77,9 @@ type FS struct {
 	// says why.
 	Dataset  *Dataset `json:"dataset,omitempty"`
 	ZFSError string   `json:"zfsError,omitempty"`
+	// KubeletZFSError is what Host.ZFSProgram says instead of an answer, where that is not the program
+	// that answered here.
+	KubeletZFSError string `json:"kubeletZFSError,omitempty"`
 	// Hidden are datasets that belong above Path by their mountpoint and are not
 	// mounted now. Mounted later, they would hide what is written until then.
 	Hidden []string `json:"hidden,omitempty"`

@@ -58,26 +58,30 @@ func (q *inquiry) programs() {
 		return
 	}
 	for _, d := range zfs {
+		said, fix := d.fs.ZFSError, "Run zfs list "+d.fs.Source+" as root and mend what it says."
 		if d.fs.Dataset != nil {
-			continue
+			if d.fs.KubeletZFSError == "" {
+				continue
+			}
+			said = d.fs.KubeletZFSError
+			fix = "The kubelet finds " + h.ZFSProgram + " by its PATH (" + h.SearchPath + "), and another zfs answers: mend that program, or give " + q.unit() + " another PATH."
 		}
 		if d.view.unsure {
 			q.add(Warning, FindingNoAnswer, d.fs.Path, "zfs list does not answer to this user for "+orUnknown(d.fs.Source)+".",
-				needs+"Whether it does for the kubelet, which is root, is not known. Here it says: "+d.fs.ZFSError, "Run this as root.")
+				needs+"Whether it does for the kubelet, which is root, is not known. Here it says: "+said, "Run this as root.")
 			continue
 		}
 		if h.Unprivileged {
 			q.add(Critical, FindingUnprivileged, d.fs.Path,
 				"This is an unprivileged container, where zfs does not answer: with "+d.fs.Path+" on ZFS "+effect+".",
-				needs+"Here zfs list says: "+d.fs.ZFSError,
+				needs+"Here zfs list says: "+said,
 				"Take /dev/zfs away from the container in its configuration on the host, so that the kubelet asks the kernel instead; "+
 					"or delegate the dataset to the container (zfs zone) with OpenZFS 2.2 or later.")
 			return
 		}
 		q.add(Critical, FindingNoAnswer, d.fs.Path,
 			"zfs list does not answer for "+orUnknown(d.fs.Source)+": "+effect+".",
-			needs+"Here it says: "+d.fs.ZFSError,
-			"Run zfs list "+d.fs.Source+" as root and mend what it says.")
+			needs+"Here it says: "+said, fix)
 	}
 }
 

@@ -50,6 +50,11 @@ var traps = []trap{
 	{"zfs does not answer", unanswered, []string{
 		"critical zfs-does-not-answer /var/lib/kubelet", "critical zfs-does-not-answer " + imagePath,
 	}},
+	{"the zfs that the kubelet finds is broken", func(n *Node) {
+		for _, f := range []*FS{&n.Facts.NodeFS, &n.Facts.ImageFS} {
+			f.KubeletZFSError = "/opt/bin/zfs list " + f.Source + ": permission denied"
+		}
+	}, []string{"critical zfs-does-not-answer " + nodePath, "critical zfs-does-not-answer " + imagePath}},
 	{"zfs does not answer to this user", func(n *Node) { unanswered(n); n.Facts.Host.Root = false }, []string{
 		"warning zfs-does-not-answer /var/lib/kubelet", "warning zfs-does-not-answer " + imagePath,
 	}},

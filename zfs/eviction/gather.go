@@ -23,6 +23,9 @@ type machine interface {
 	space(ctx context.Context, names ...string) ([]zfs.Space, error)
 	poolHealth(ctx context.Context, pool string) (string, error)
 	snapshots(ctx context.Context, dataset string, below bool) ([]string, error)
+	// kubeletZFS asks the program zfs that the kubelet finds for a dataset, if it is another one than
+	// the methods above use.
+	kubeletZFS(ctx context.Context, h Host, dataset string) error
 }
 
 // Gather reads what there is on this machine. It changes nothing. What zfs does not
@@ -73,13 +76,18 @@ func gather(ctx context.Context, m machine, l Layout, searchPath string) (*Facts
 		if err := part.to.read(ctx, m, mounts, part.path); err != nil {
 			return nil, fmt.Errorf("look at %s: %w", part.path, err)
 		}
-		if part.to.OnZFS() {
-			if err := part.to.ask(ctx, m, part.below); err != nil {
+		switch {
+		case !part.to.OnZFS():
+		case !f.Host.DevZFS:
+			// Each zfs would wait 10 seconds for it.
+			part.to.ZFSError = "there is no /dev/zfs"
+		default:
+			if err := part.to.ask(ctx, m, f.Host, part.below); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if f.NodeFS.OnZFS() || f.ImageFS.OnZFS() || f.Host.DevZFS {
+	if f.Host.DevZFS {
 		hidden(ctx, m, f)
 	}
 	return f, ctx.Err()
@@ -116,7 +124,7 @@ func (f *FS) read(ctx context.Context, m machine, mounts []zfs.Mount, path strin
 }
 
 // ask fills what zfs knows, or why it knows nothing.
-func (f *FS) ask(ctx context.Context, m machine, below bool) error {
+func (f *FS) ask(ctx context.Context, m machine, h Host, below bool) error {
 	names := []string{f.Source}
 	for name := f.Source; strings.Contains(name, "/"); {
 		name = name[:strings.LastIndexByte(name, '/')]
@@ -129,6 +137,11 @@ func (f *FS) ask(ctx context.Context, m machine, below bool) error {
 	if err != nil {
 		f.ZFSError = err.Error()
 		return ctx.Err()
+	}
+	if h.ZFSProgram != "" {
+		if err := m.kubeletZFS(ctx, h, f.Source); err != nil {
+			f.KubeletZFSError = err.Error()
+		}
 	}
 	d := &Dataset{Space: spaces[0], Ancestors: spaces[1:]}
 	// The health and the snapshots are good to have; without them there is less to say.

@@ -19,6 +19,8 @@ type pretended struct {
 	spaces  []zfs.Space
 	refuse  error  // what zfs says instead
 	unseen  string // a dataset that it does not show
+	noDev   bool
+	broken  string // a dataset for which the kubelet's zfs fails
 	snaps   []string
 	asked   []string
 	dir     string
@@ -44,7 +46,7 @@ func (p *pretended) mounts() ([]zfs.Mount, error) {
 }
 
 func (p *pretended) host(searchPath string) Host {
-	return Host{DevZFS: true, SearchPath: searchPath, ZFSProgram: "/sbin/zfs"}
+	return Host{DevZFS: !p.noDev, SearchPath: searchPath, ZFSProgram: "/sbin/zfs"}
 }
 
 func (p *pretended) space(_ context.Context, names ...string) ([]zfs.Space, error) {
@@ -60,6 +62,13 @@ func (p *pretended) space(_ context.Context, names ...string) ([]zfs.Space, erro
 		list = append(list, zfs.Space{Name: name, Used: 7})
 	}
 	return list, nil
+}
+
+func (p *pretended) kubeletZFS(_ context.Context, h Host, dataset string) error {
+	if dataset == p.broken {
+		return errors.New(h.ZFSProgram + " does not work")
+	}
+	return nil
 }
 
 func (p *pretended) poolHealth(_ context.Context, pool string) (string, error) {
@@ -124,6 +133,33 @@ func TestGatherWhereZFSRefuses(t *testing.T) {
 	f, err := gather(t.Context(), p, l, "/bin")
 	if err != nil || f.NodeFS.Dataset != nil || f.NodeFS.ZFSError != "permission denied" || f.NodeFS.Source == "" || f.Host.SearchPath != "/bin" {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+func TestGatherWhereTheKubeletsZFSFails(t *testing.T) {
+	p, l := newPretended(t)
+	p.broken = "tank/k8s/containerd"
+	f, err := gather(t.Context(), p, l, "")
+	if err != nil || f.NodeFS.KubeletZFSError != "" || f.ImageFS.KubeletZFSError != "/sbin/zfs does not work" || f.ImageFS.Dataset == nil {
+		t.Errorf("%+v, %v", f, err)
+	}
+	f.NodeFS.KubeletZFSError, f.Host.Root = f.ImageFS.KubeletZFSError, true
+	if r := Examine(Node{Version: v137, Facts: *f, Config: &Config{}}); !strings.Contains(r.StartError, "/sbin/zfs does not work") {
+		t.Errorf("it starts: %+v", r)
+	}
+}
+
+// Without /dev/zfs each zfs waits 10 seconds for it, and the kubelet asks the kernel.
+func TestGatherWithoutDevZFS(t *testing.T) {
+	p, l := newPretended(t)
+	p.noDev = true
+	f, err := gather(t.Context(), p, l, "")
+	if err != nil || len(p.asked) > 0 || f.NodeFS.Dataset != nil || f.ImageFS.ZFSError == "" {
+		t.Errorf("zfs was asked for %q: %+v, %v", p.asked, f, err)
+	}
+	r := Examine(Node{Version: v137, Facts: *f, Config: &Config{}})
+	if r.StartError != "" || r.NodeFS.Capacity == nil || *r.NodeFS.Capacity != 100 || r.NodeFS.Inodes == nil {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -78,6 +79,13 @@ func (thisMachine) space(ctx context.Context, names ...string) ([]zfs.Space, err
 		return zfs.ReadAllSpace(ctx)
 	}
 	return zfs.ReadSpace(ctx, names...)
+}
+
+func (thisMachine) kubeletZFS(ctx context.Context, h Host, dataset string) error {
+	if ours, err := exec.LookPath("zfs"); err == nil && ours == h.ZFSProgram {
+		return nil
+	}
+	return zfs.AskAsKubelet(ctx, h.ZFSProgram, h.SearchPath, dataset)
 }
 
 func (thisMachine) poolHealth(ctx context.Context, pool string) (string, error) {

@@ -50,6 +50,15 @@ func (v Version) String() string {
 // MarshalText makes the version a string in JSON.
 func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
+// UnmarshalText reads what MarshalText writes.
+func (v *Version) UnmarshalText(text []byte) (err error) {
+	*v = Version{}
+	if string(text) != v.String() {
+		*v, err = ParseVersion(string(text))
+	}
+	return err
+}
+
 // atLeast compares without what comes before a release: 1.37.0-rc.0 counts as 1.37.0.
 func (v Version) atLeast(major, minor, patch int) bool {
 	switch {

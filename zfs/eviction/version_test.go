@@ -1,6 +1,9 @@
 package eviction
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 func TestParseVersion(t *testing.T) {
 	for text, want := range map[string]Version{
@@ -63,5 +66,21 @@ func TestReadsDropIns(t *testing.T) {
 		if got := ReadsDropIns(c.version, c.k3s); got != c.want {
 			t.Errorf("%s, k3s %t: %t", c.version, c.k3s, got)
 		}
+	}
+}
+
+func TestVersionJSON(t *testing.T) {
+	for _, v := range []Version{{}, {Major: 1, Minor: 37, Patch: 2, Text: "v1.37.2+k3s1"}} {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := Version{Minor: 9}
+		if err := json.Unmarshal(text, &read); err != nil || read != v {
+			t.Errorf("%s is read as %+v, %v", text, read, err)
+		}
+	}
+	if err := json.Unmarshal([]byte(`"one"`), new(Version)); err == nil {
+		t.Error("a version that is none is read")
 	}
 }

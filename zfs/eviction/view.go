@@ -25,6 +25,10 @@ func (b Behaviour) view(h Host, f *FS) View {
 		v.unsure = !h.Root
 		v.Problem = "zfs list does not answer: " + f.ZFSError
 		return v
+	case f.KubeletZFSError != "":
+		v.unsure = !h.Root
+		v.Problem = "zfs list does not answer: " + f.KubeletZFSError
+		return v
 	default:
 		d := f.Dataset
 		v.Stats = Stats{Capacity: new(d.Used + d.Available + d.UsedByDataset), Available: new(d.Available)}

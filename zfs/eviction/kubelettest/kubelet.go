@@ -106,6 +106,15 @@ func (k *kubelet) differences(n eviction.Node, r *eviction.Report) []string {
 	if r.DedicatedImageFS != k.DedicatedImageFS {
 		differ("two devices", r.DedicatedImageFS, k.DedicatedImageFS)
 	}
+	if k.NodeFS.Error != "" || k.StartError != "" {
+		if r.StartError == "" {
+			differ("starting", "that it starts", k.NodeFS.Error+k.StartError)
+		}
+		return list
+	}
+	if (k.ImageFS.Error != "") != (r.EvictionError != "") {
+		differ("evicting", r.EvictionError, k.ImageFS.Error)
+	}
 	if k.Outcome == nil {
 		return list
 	}

@@ -45,11 +45,13 @@ func run(ctx context.Context, args []string, out io.Writer) (same bool, err erro
 	flags := flag.NewFlagSet("kubelettest", flag.ContinueOnError)
 	nodeDir := flags.String("nodefs", "/var/lib/kubelet", "the kubelet's root directory")
 	imageDir := flags.String("imagefs", "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs", "containerd's directory of snapshots")
-	file := flags.String("config", "", "a KubeletConfiguration; without one, the built-in thresholds")
+	file := flags.String("config", "", "a KubeletConfiguration; without one, the built-in thresholds, or with -tarn those in force")
+	tarn := flags.String("tarn", "", "the program tarn: hold what its kubelet check prints, with the paths that it found")
+	brief := flags.Bool("brief", false, "print a few lines instead of JSON")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
-	config := &eviction.Config{Hard: eviction.DefaultHard(), ConfigFile: true}
+	var config *eviction.Config
 	if *file != "" {
 		if config, err = readConfig(ctx, *file); err != nil {
 			return false, err
@@ -57,12 +59,20 @@ func run(ctx context.Context, args []string, out io.Writer) (same bool, err erro
 	}
 	var r *result
 	for range looks {
-		if r, err = look(ctx, *nodeDir, *imageDir, config); err != nil {
+		if *tarn != "" {
+			r, err = lookWithTarn(ctx, *tarn, config)
+		} else {
+			r, err = look(ctx, *nodeDir, *imageDir, config)
+		}
+		if err != nil {
 			return false, err
 		}
 		if len(r.Differences) == 0 {
 			break
 		}
+	}
+	if *brief {
+		return len(r.Differences) == 0, r.brief(out)
 	}
 	printer := json.NewEncoder(out)
 	printer.SetIndent("", "  ")
@@ -87,8 +97,12 @@ func readConfig(ctx context.Context, file string) (*eviction.Config, error) {
 	return harness.ConfigOf(kc), nil
 }
 
-// look looks at the machine once, as the kubelet and as package eviction.
+// look looks at the machine once, as the kubelet and as package eviction. config is nil
+// for the built-in thresholds.
 func look(ctx context.Context, nodeDir, imageDir string, config *eviction.Config) (*result, error) {
+	if config == nil {
+		config = &eviction.Config{Hard: eviction.DefaultHard(), ConfigFile: true}
+	}
 	v, err := eviction.ParseVersion(version)
 	if err != nil {
 		return nil, err
