@@ -57,6 +57,8 @@ compare() { # compare ARGUMENT...: what kubelettest prints is in $said
   [ $status = 0 ]
 }
 
+settle() { [ ! -e /dev/zfs ] || zpool sync; }
+
 expect() { # expect PATTERN...: each is in $said
   local pattern ok=0
   for pattern; do grep -qE -e "$pattern" <<<"$said" || { echo "NOT SAID: $pattern"; ok=1; }; done
@@ -64,14 +66,14 @@ expect() { # expect PATTERN...: each is in $said
 }
 
 # Compares with the thresholds of k3s; the arguments are what must be seen.
-before() { [ ! -e /dev/zfs ] || zpool sync; compare || bad=1; expect "$@" || bad=1; }
+before() { settle; compare || bad=1; expect "$@" || bad=1; }
 
 # The same with the thresholds that are written, which the kubelet decodes strictly.
 after() {
   local out
   out=$("$here/tarn" kubelet config --write 2>&1) || { echo "$out"; echo "tarn kubelet config --write failed"; bad=1; return; }
   [ "$(stat -c %a $dropins/90-tarn-zfs.conf)" = 600 ] || { echo "the mode is not 0600"; bad=1; }
-  zpool sync
+  settle
   echo "- as written: $(grep -E '^  .*(available|Free)' $dropins/90-tarn-zfs.conf | sed 's/ *#.*//; s/^ *//' | paste -sd ' ')"
   compare -config $dropins/90-tarn-zfs.conf || bad=1
   expect "$@" || bad=1
@@ -224,6 +226,7 @@ case_no_dev_zfs() {
   two_datasets
   mv /dev/zfs /dev/zfs.away
   before "nodefs .* [0-9]+ [0-9]+ [0-9]+ [0-9]+\$" "pressure false, lines in a pass map.., two"
+  after "lines in a pass map.., two"
   mv /dev/zfs.away /dev/zfs
 }
 
