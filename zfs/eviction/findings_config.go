@@ -156,11 +156,16 @@ func (q *inquiry) percent(t *threshold) {
 		return
 	}
 	view, fs := q.report.of(t.signal, &q.Facts)
-	real := uint64(max(0, t.value.of(int64(view.Real))))
-	q.add(Warning, FindingPercent, t.signal,
-		fmt.Sprintf("%s: %s%s is %s and not %s.", t.signal, t.setting.Value, from(t.setting), FormatBytes(q.share(t.signal, t.setting.Value)), FormatBytes(real)),
-		fmt.Sprintf("The kubelet counts the percentage of %s, and %s has %s. The threshold also moves as datasets and snapshots grow.",
-			FormatBytes(*view.Capacity), fs.Source, FormatBytes(view.Real)), writeBytes)
+	counted, real := FormatBytes(q.share(t.signal, t.setting.Value)), FormatBytes(uint64(max(0, t.value.of(int64(view.Real)))))
+	what := fmt.Sprintf("%s: %s%s is %s and not %s.", t.signal, t.setting.Value, from(t.setting), counted, real)
+	why := fmt.Sprintf("The kubelet counts the percentage of %s, and %s has %s. The threshold also moves as datasets and snapshots grow.",
+		FormatBytes(*view.Capacity), fs.Source, FormatBytes(view.Real))
+	if counted == real {
+		what = fmt.Sprintf("%s: %s%s is right now (%s), and will not stay so.", t.signal, t.setting.Value, from(t.setting), real)
+		why = fmt.Sprintf("The kubelet counts the percentage of a sum in which the data of %s are twice, and with them snapshots and datasets below it: "+
+			"the threshold rises as they grow.", fs.Source)
+	}
+	q.add(Warning, FindingPercent, t.signal, what, why, writeBytes)
 }
 
 // level is about thresholds that fire now or soon.

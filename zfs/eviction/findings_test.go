@@ -242,3 +242,15 @@ func TestCapacityBug(t *testing.T) {
 		}
 	}
 }
+
+// A dataset that is nearly empty is counted rightly: then two numbers that are the same explain nothing.
+func TestPercentOfAnEmptyDataset(t *testing.T) {
+	n := healthy()
+	n.Facts.NodeFS = dataset("tank/kubelet", nodePath, 1<<16, 0, 0, 40*gib)
+	n.Config.Hard[NodeFSAvailable] = Setting{Value: "5%", Origin: OriginDropIn}
+	r := Examine(n)
+	at := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.ID == FindingPercent })
+	if at < 0 || strings.Contains(r.Findings[at].What, "and not") || !strings.Contains(r.Findings[at].What, "2 GiB") {
+		t.Errorf("%d: %+v", at, r.Findings)
+	}
+}
