@@ -28,12 +28,15 @@ func (q *inquiry) order() {
 	if !hasNode || hasImage && imageAt > nodeAt {
 		return
 	}
-	fires := "and there is no threshold for imagefs.available"
-	if hasImage {
-		fires = "and imagefs.available only at " + FormatBytes(imageAt)
+	at := FormatBytes(nodeAt)
+	what := "nodefs.available fires first, at " + at + " free, and there is no threshold for imagefs.available."
+	switch {
+	case hasImage && FormatBytes(imageAt) == at:
+		what = "nodefs.available and imagefs.available fire together, at " + at + " free."
+	case hasImage:
+		what = "nodefs.available fires first, at " + at + " free, and imagefs.available only at " + FormatBytes(imageAt) + "."
 	}
-	q.add(Warning, FindingNodeFSFirst, NodeFSAvailable,
-		fmt.Sprintf("nodefs.available fires first, at %s free, %s.", FormatBytes(nodeAt), fires),
+	q.add(Warning, FindingNodeFSFirst, NodeFSAvailable, what,
 		fmt.Sprintf("%s and %s share the pool %s, and the kubelet takes them for two disks: for nodefs it removes no images but evicts pods at once.",
 			node.Source, image.Source, zfs.PoolOf(node.Source)),
 		"Set imagefs.available clearly above nodefs.available, in bytes; tarn kubelet config does.")

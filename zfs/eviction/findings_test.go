@@ -254,3 +254,13 @@ func TestPercentOfAnEmptyDataset(t *testing.T) {
 		t.Errorf("%d: %+v", at, r.Findings)
 	}
 }
+
+func TestBothFireTogether(t *testing.T) {
+	n := healthy()
+	n.Config.Hard[ImageFSAvailable] = n.Config.Hard[NodeFSAvailable]
+	r := Examine(n)
+	at := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.ID == FindingNodeFSFirst })
+	if at < 0 || !strings.Contains(r.Findings[at].What, "together") {
+		t.Errorf("%d: %+v", at, r.Findings)
+	}
+}

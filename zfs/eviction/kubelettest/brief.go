@@ -30,6 +30,11 @@ func (r *result) brief(out io.Writer) error {
 				fmt.Fprintf(&b, "%-24s soft %-5t below %d\n", t.Signal, t.Soft, t.Quantity)
 			}
 		}
+		for _, s := range r.Foretold.Signals {
+			if s.FiresAt != nil && !s.Soft && !s.Derived {
+				fmt.Fprintf(&b, "%-24s is to fire at %d available\n", s.Name, *s.FiresAt)
+			}
+		}
 		fmt.Fprintf(&b, "pressure %t, lines in a pass %v, two devices %t\n", o.DiskPressure, o.Lines, k.DedicatedImageFS)
 	}
 	for _, d := range r.Differences {

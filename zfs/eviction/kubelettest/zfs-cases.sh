@@ -130,6 +130,18 @@ case_capacity_bug() {
   refused "available|room|free"
 }
 
+case_fires() { # a percentage fires where it is foretold, which is not where it is computed to be now
+  make -o mountpoint=$kubelet tank/kubelet && make -o quota=600M -o mountpoint=$data tank/k3s && started
+  before "pressure false"
+  local at available
+  at=$(sed -n 's/^imagefs.available *is to fire at \([0-9]*\) .*/\1/p' <<<"$said")
+  available=$(zfs get -Hpo value available tank/k3s)
+  write "$images/most" $(((available - at) / 1048576 - 4))
+  before "pressure false"
+  write "$images/rest" 8
+  before "pressure true"
+}
+
 case_snapshots() {
   two_datasets
   local i
