@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/peer"
 )
@@ -12,6 +14,11 @@ import (
 // wait for. gRPC frees what it has sent, and what it will not send since the client gave the request
 // up; what is under way when a connection breaks it forgets.
 type answers struct {
+	// began and ended, if set, are called when there is a first answer and when there is none any more.
+	began, ended func()
+	// progress is when something was written last, in ns of Unix time; 0 while there are no answers.
+	progress atomic.Int64
+
 	mu     sync.Mutex
 	closed bool
 	open   map[*func()]struct{}
@@ -44,12 +51,21 @@ func (a *answers) add(done func()) func() {
 	if a.open == nil {
 		a.open = make(map[*func()]struct{})
 	}
+	if len(a.open) == 0 {
+		a.progress.Store(time.Now().UnixNano())
+		if a.began != nil {
+			a.began()
+		}
+	}
 	one := &done
 	a.open[one] = struct{}{}
 	return func() {
 		a.mu.Lock()
 		_, open := a.open[one]
 		delete(a.open, one)
+		if open && len(a.open) == 0 {
+			a.end()
+		}
 		a.mu.Unlock()
 		if open {
 			done()
@@ -63,8 +79,19 @@ func (a *answers) close() {
 	a.closed = true
 	open := a.open
 	a.open = nil
+	if len(open) > 0 {
+		a.end()
+	}
 	a.mu.Unlock()
 	for done := range open {
 		(*done)()
+	}
+}
+
+// end is called when the last answer has ended. a.mu is held.
+func (a *answers) end() {
+	a.progress.Store(0)
+	if a.ended != nil {
+		a.ended()
 	}
 }

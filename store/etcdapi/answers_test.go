@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -32,6 +33,23 @@ func (c *stoppedConn) Read(p []byte) (int, error) {
 func (c *stoppedConn) Close() error {
 	c.once.Do(func() { close(c.broken) })
 	return c.Conn.Close()
+}
+
+// stoppable returns a connection of a client that reads no more once stop is closed.
+func (t *kvTest) stoppable(stop <-chan struct{}, conns chan<- *stoppedConn) *grpc.ClientConn {
+	return dial(t.T, "passthrough:///"+t.target, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			conn, err := net.Dial("tcp", t.target)
+			if err != nil {
+				return nil, err
+			}
+			c := &stoppedConn{Conn: conn, stopped: stop, broken: make(chan struct{})}
+			select {
+			case conns <- c:
+			default: // it connects again
+			}
+			return c, nil
+		}))
 }
 
 // What a connection that breaks in the middle of a large answer has of the list budget and of the
@@ -64,19 +82,8 @@ func TestBrokenConnectionGivesBack(t *testing.T) {
 			k := newKVTest(t, Config{ListBudget: 64 << 20, MaxRequestBytes: 8 << 20})
 			k.fill(60, 45_000) // the first chunk of a stream is large too
 			stop := make(chan struct{})
-			var conns []*stoppedConn
-			target := k.target
-			client := dial(t, "passthrough:///"+target, grpc.WithTransportCredentials(insecure.NewCredentials()),
-				grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-					conn, err := net.Dial("tcp", target)
-					if err != nil {
-						return nil, err
-					}
-					c := &stoppedConn{Conn: conn, stopped: stop, broken: make(chan struct{})}
-					conns = append(conns, c)
-					return c, nil
-				}))
-			kv := pb.NewKVClient(client)
+			conns := make(chan *stoppedConn, 1)
+			kv := pb.NewKVClient(k.stoppable(stop, conns))
 			if _, err := kv.Range(k.ctx, &pb.RangeRequest{Key: []byte("none")}); err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +94,7 @@ func TestBrokenConnectionGivesBack(t *testing.T) {
 			if resp := k.get(&underP); len(resp.Kvs) != 60 { // shares what the other one has
 				t.Errorf("%d keys", len(resp.Kvs))
 			}
-			conns[0].Close()
+			(<-conns).Close()
 			if err := <-ended; err == nil {
 				t.Error("the broken client got its answer")
 			}
@@ -122,4 +129,53 @@ func TestAnswersEndOnce(t *testing.T) {
 	end := a.add(func() { close(late) })
 	<-late
 	end()
+}
+
+// A client that stops, with its connection open, keeps the budget only until somebody else has waited for it
+// for some time.
+func TestStoppedClientIsCutOff(t *testing.T) {
+	k := newKVTest(t, Config{ListBudget: 1 << 20, MaxRequestBytes: 8 << 20})
+	k.fill(60, 45_000)
+	stop := make(chan struct{})
+	conns := make(chan *stoppedConn, 1)
+	kv := pb.NewKVClient(k.stoppable(stop, conns))
+	if _, err := kv.Range(k.ctx, &pb.RangeRequest{Key: []byte("none")}); err != nil {
+		t.Fatal(err)
+	}
+	close(stop)
+	ended := make(chan error)
+	go func() {
+		_, err := kv.Range(k.ctx, &underP)
+		ended <- err
+	}()
+	k.until("the answer is under way", func() bool { return k.s.budget.stats().InUse > 0 })
+	answered := make(chan int)
+	go func() {
+		resp, err := k.kv.Range(k.ctx, &pb.RangeRequest{Key: underP.Key, RangeEnd: underP.RangeEnd, Limit: 59})
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- len(resp.GetKvs())
+	}()
+	k.until("another one waits", func() bool { return k.s.budget.stats().Waiting == 1 })
+	k.s.stalls.cut(time.Now().Add(-time.Hour)) // nobody is late
+	if n := k.s.budget.stats().Waiting; n != 1 {
+		t.Errorf("%d wait", n)
+	}
+	k.until("nothing more can be written", func() bool {
+		k.s.stalls.cut(time.Now().Add(time.Hour))
+		return k.s.budget.stats().Waiting == 0
+	})
+	if keys := <-answered; keys != 59 {
+		t.Errorf("%d keys", keys)
+	}
+	(<-conns).Close()
+	if err := <-ended; err == nil {
+		t.Error("the stopped client got its answer")
+	}
+	k.until("no connection is looked after", func() bool {
+		k.s.stalls.mu.Lock()
+		defer k.s.stalls.mu.Unlock()
+		return len(k.s.stalls.conns) == 0
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 )
 
 // smallRead is the size in bytes from which on a response must fit the list
@@ -21,6 +22,7 @@ const MinListBudget = smallRead
 type listBudget struct {
 	size int64
 	log  *slog.Logger
+	late func() // called by those that have waited for stallLimit, again and again; or nil
 
 	mu      sync.Mutex
 	inUse   int64
@@ -70,12 +72,20 @@ func (b *listBudget) acquire(ctx context.Context, n int64) (int64, error) {
 	b.mu.Unlock()
 	b.log.Debug("large read waits for the list budget",
 		"bytes", n, "bytes_in_use", inUse, "budget", b.size, "waiting", waiting)
-	select {
-	case <-w.granted:
-		return n, nil
-	case <-ctx.Done():
-		b.leave(w)
-		return 0, ctx.Err()
+	patience := time.NewTicker(stallLimit)
+	defer patience.Stop()
+	for {
+		select {
+		case <-w.granted:
+			return n, nil
+		case <-ctx.Done():
+			b.leave(w)
+			return 0, ctx.Err()
+		case <-patience.C:
+			if b.late != nil {
+				b.late()
+			}
+		}
 	}
 }
 

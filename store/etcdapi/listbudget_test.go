@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func testBudget(size int64) *listBudget {
@@ -85,6 +86,24 @@ func TestListBudgetGivingUpLetsOthersPass(t *testing.T) {
 		}
 		if st := b.stats(); st.InUse != 100 || st.Waiting != 0 {
 			t.Fatalf("stats %+v", st)
+		}
+	})
+}
+
+// Who waits for long has the stalled looked for.
+func TestListBudgetLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := testBudget(100)
+		late := 0
+		b.late = func() {
+			if late++; late == 3 {
+				b.release(100)
+			}
+		}
+		_, _ = b.acquire(t.Context(), 100)
+		begin := time.Now()
+		if _, err := b.acquire(t.Context(), 10); err != nil || time.Since(begin) != 3*stallLimit {
+			t.Errorf("waited %v, %v; was late %d times", time.Since(begin), err, late)
 		}
 	})
 }

@@ -111,6 +111,8 @@ func (s *Server) sortConn(raw net.Conn, config *tls.Config) {
 	defer s.conns.remove(raw)
 	raw.SetDeadline(time.Now().Add(helloTimeout))
 	conn := &sortedConn{Conn: newDirectConn(raw)}
+	conn.answers.began = func() { s.stalls.add(conn) }
+	conn.answers.ended = func() { s.stalls.remove(conn) }
 	to, err := s.greet(conn, config)
 	if err != nil {
 		raw.Close()
@@ -172,6 +174,14 @@ type sortedConn struct {
 
 // RemoteAddr is the client's address, from which whenSent finds the connection.
 func (c *sortedConn) RemoteAddr() net.Addr { return &clientAddr{c.Conn.RemoteAddr(), &c.answers} }
+
+func (c *sortedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if before := c.answers.progress.Load(); before != 0 && n > 0 {
+		c.answers.progress.CompareAndSwap(before, time.Now().UnixNano()) // not after the last answer has ended
+	}
+	return n, err
+}
 
 func (c *sortedConn) Close() error {
 	err := c.Conn.Close()

@@ -168,7 +168,8 @@ type Server struct {
 	budget  *listBudget // of large range answers
 	fills   *fillBuffers
 	shared  *sharedLists
-	turns   *sendTurns        // of large range answers
+	turns   *sendTurns // of large range answers
+	stalls  *stalls
 	senders chan *watchStream // to goroutines that wait for one
 	procs   *processors       // nil: as many as the runtime wants
 	metrics http.Handler
@@ -216,6 +217,8 @@ func New(cfg Config) (*Server, error) {
 	s.health = newHealthChecks(s)
 	s.calls = newCalls()
 	s.budget = newListBudget(cfg.ListBudget, s.log)
+	s.stalls = newStalls(s.log)
+	s.budget.late = func() { s.stalls.cut(time.Now().Add(-stallLimit)) }
 	s.fills = newFillBuffers()
 	s.shared = newSharedLists()
 	s.turns = newSendTurns(runtime.GOMAXPROCS(0), s.log)
