@@ -20,7 +20,11 @@ import (
 // doctorOptions are the settings of tarn doctor.
 type doctorOptions struct {
 	sourceOptions
-	server  clientOptions
+	server clientOptions
+	// endpointGiven tells that somebody has named the endpoint; socket is where an installed Tarn listens.
+	endpointGiven bool
+	socket        string
+
 	timeout time.Duration
 	brief   bool
 	output  outputFormat
@@ -34,6 +38,7 @@ func defaultDoctorOptions() doctorOptions {
 	return doctorOptions{
 		sourceOptions: defaultSourceOptions(),
 		server:        defaultClientOptions(),
+		socket:        installedSocket,
 		// A suspended pool never answers; all that works does within seconds.
 		timeout: 15 * time.Second,
 		output:  outputText,
@@ -63,6 +68,9 @@ Nothing is changed or written anywhere. What is not there (ZFS, systemd, k3s) or
 not be read is said, and all else is looked at; root sees everything. Each part has
 --timeout for itself, so a suspended pool does not keep the others.
 
+Without --endpoint, and where nobody listens at the default, the server is looked for
+at the socket of an installed Tarn and at the endpoint of k3s.
+
 Each flag can be an environment variable, such as TARN_ENDPOINT for --endpoint.
 
 Exit codes: 0 nothing to do, 1 failed, 2 the command line is not valid, 3 there are
@@ -72,10 +80,15 @@ warnings, 4 there are problems, 5 neither, but something could not be looked at.
 	flags := cmd.Flags()
 	opts.register(flags)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := newLayers(flags, nil, p.environ).applyEnv(); err != nil {
+		l := newLayers(flags, nil, p.environ)
+		if err := l.applyEnv(); err != nil {
 			return err
 		}
-		return runDoctor(cmd.Context(), opts, opts.resolveSource(flags, p.environ), p.stdout)
+		opts.endpointGiven = l.from.of("endpoint") != fromDefault
+		before := opts.resolveSource(flags, p.environ)
+		f := &findings{area: "store"}
+		opts.findServer(cmd.Context(), f)
+		return runDoctor(cmd.Context(), opts, append(before, f.all()...), p.stdout)
 	}
 	return cmd
 }

@@ -2,18 +2,28 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/tarn-kv/tarn/store/etcdapi"
+	"github.com/tarn-kv/tarn/zfs/eviction/nodeconf"
 )
 
-const runSetup = "tarn k3s setup shows and writes what is needed"
+const (
+	setupCommand = "tarn k3s setup"
+	runSetup     = setupCommand + " shows and writes what is needed"
+)
 
 // lookAtK3s looks whether the k3s of this machine uses the server.
 func (o *doctorOptions) lookAtK3s(ctx context.Context, f *findings) {
@@ -31,14 +41,14 @@ func (o *doctorOptions) lookAtK3s(ctx context.Context, f *findings) {
 	}
 	has, given := facts.config.Value("datastore-endpoint")
 	if facts.unseen != nil {
-		f.unknown("data of k3s", "run tarn doctor as root (sudo)", "what k3s has in %s is not known: %v", facts.dbDir(), facts.unseen)
+		f.unknown("data of k3s", nodeconf.MayReadAdvice(), "what k3s has in %s is not known: %v", facts.dbDir(), facts.unseen)
 	}
 	switch etcd := path.Join(facts.dbDir(), "etcd"); {
 	case given && facts.embeddedEtcd:
 		f.problem("datastore", "take its data over (docs/migration.md), and mv "+etcd+" to another place", "k3s uses the embedded etcd in %s, whatever datastore-endpoint in %s says", etcd, has.Where())
 		return
 	case !given && facts.hidden():
-		f.unknown("datastore", "run tarn doctor as root (sudo)", "what k3s uses is in a file that can not be read by this user")
+		f.unknown("datastore", nodeconf.MayReadAdvice(), "what k3s uses is in a file that can not be read by this user")
 		return
 	case !given:
 		f.note("datastore", "k3s uses a database of its own and not Tarn; %s", runSetup)
@@ -61,21 +71,24 @@ func (o *doctorOptions) judgeDatastore(ctx context.Context, f *findings, facts k
 	if isSocket(u) && facts.version.Known() && !facts.takesSocket() {
 		f.problem("datastore", runSetup, "k3s %s is not known to take a unix socket for its datastore (%s)", facts.versionText(), url)
 	}
-	if u == o.server.endpoint {
-		f.ok("datastore", "k3s uses %s", url)
-		return true
-	}
-	theirs := clientOptions{endpoint: u, user: o.server.user}
+	theirs := clientOptions{endpoint: u}
 	for key, to := range map[string]*string{"datastore-cafile": &theirs.caFile, "datastore-certfile": &theirs.certFile, "datastore-keyfile": &theirs.keyFile} {
 		g, _ := facts.config.Value(key)
 		*to = g.Value
 	}
-	name, err := theirs.instance(ctx)
-	if err != nil {
-		f.problem("datastore", "start the server, or see "+runSetup, "the datastore of k3s, %s, does not answer: %v", url, theirs.explain(context.WithoutCancel(ctx), err))
+	name, err := theirs.instance(ctx, probeWait(o.timeout))
+	switch {
+	case u == o.server.endpoint && grpcstatus.Code(err) == codes.Unavailable:
+		f.note("datastore", "k3s uses %s, which does not answer: see answer", url)
+		return true
+	case err != nil:
+		judgeNoDatastore(f, url, err, theirs.explain(context.WithoutCancel(ctx), err))
+		return true
+	case u == o.server.endpoint:
+		f.ok("datastore", "k3s uses %s", url)
 		return true
 	}
-	switch ours, err := o.server.instance(ctx); {
+	switch ours, err := o.server.instance(ctx, probeWait(o.timeout)); {
 	case err != nil:
 		f.note("datastore", "k3s uses %s, which answers", url)
 	case ours == name:
@@ -86,14 +99,29 @@ func (o *doctorOptions) judgeDatastore(ctx context.Context, f *findings, facts k
 	return true
 }
 
-// instance names the running server at the endpoint: by its instance where it tells one, else by its store.
-func (o *clientOptions) instance(ctx context.Context) (string, error) {
+// judgeNoDatastore reports that k3s' datastore does not answer as k3s asks it. err is the error of gRPC, and why what
+// it means.
+func judgeNoDatastore(f *findings, url string, err, why error) {
+	switch {
+	case errors.Is(why, fs.ErrPermission):
+		f.unknown("datastore", nodeconf.MayReadAdvice(), "whether the datastore of k3s, %s, answers is not known: %v", url, why)
+	case isStatus(err, rpctypes.ErrGRPCUserEmpty):
+		f.problem("datastore", "switch the users off (etcdctl auth disable), or give k3s a certificate whose common name is a user",
+			"k3s uses %s, which has users, and k3s can not log in with a name and a password", url)
+	default:
+		f.problem("datastore", "start that server; or see what "+setupCommand+" shows, if k3s is to use another one", "the datastore of k3s, %s, does not answer: %v", url, why)
+	}
+}
+
+// instance names the running server at the endpoint: by its instance where it tells one, else by its store. wait is
+// how long it may take.
+func (o *clientOptions) instance(ctx context.Context, wait time.Duration) (string, error) {
 	c, err := o.dial()
 	if err != nil {
 		return "", err
 	}
 	defer c.close()
-	ctx, cancel := context.WithTimeout(ctx, probeWait)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if ctx, err = o.login(ctx, c); err != nil {
 		return "", err
@@ -101,6 +129,10 @@ func (o *clientOptions) instance(ctx context.Context) (string, error) {
 	var header metadata.MD
 	status, err := etcdserverpb.NewMaintenanceClient(c).Status(ctx, &etcdserverpb.StatusRequest{}, grpc.Header(&header))
 	if err != nil {
+		return "", err
+	}
+	// The status is told to everybody also where there are users.
+	if _, err := etcdserverpb.NewKVClient(c).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(masterLeases), Limit: 1}); isStatus(err, rpctypes.ErrGRPCUserEmpty) {
 		return "", err
 	}
 	if told := header.Get(etcdapi.InstanceHeader); len(told) == 1 {

@@ -19,7 +19,7 @@ func (o *doctorOptions) judgeOwner(ctx context.Context, f *findings) {
 		return
 	}
 	defer c.close()
-	ctx, cancel := context.WithTimeout(ctx, probeWait)
+	ctx, cancel := context.WithTimeout(ctx, probeWait(o.timeout))
 	defer cancel()
 	if ctx, err = o.server.login(ctx, c); err != nil {
 		return

@@ -4,11 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 )
-
-// probeWait is how long one question of the probe may take.
-const probeWait = 3 * time.Second
 
 // startServer is what to do where nothing answers.
 const startServer = "systemctl enable --now tarn.socket, where Tarn is installed; or give the server's URL with --endpoint"
@@ -22,13 +18,13 @@ func (o *doctorOptions) lookAtStore(ctx context.Context, f *findings) {
 	}
 	defer c.close()
 	explain := func(err error) error { return o.server.explain(context.WithoutCancel(ctx), err) }
+	of := asked{endpoint: o.server.endpoint, socket: o.socket}
 	asking, err := o.server.login(ctx, c)
 	if err != nil {
-		f.problem("answer", startServer,
-			"at %s: %v", o.server.endpoint, explain(err))
+		of.noAnswer(f, err, explain(err))
 		return
 	}
-	if !(&datastoreProbe{c: c, explain: explain, wait: probeWait}).run(asking, f) {
+	if !(&datastoreProbe{c: c, explain: explain, wait: probeWait(o.timeout), of: of}).run(asking, f) {
 		return
 	}
 	r, err := askStatus(asking, c)

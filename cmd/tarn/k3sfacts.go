@@ -52,7 +52,7 @@ func readK3sFacts(ctx context.Context, m machine, rootless bool) k3sFacts {
 
 func (f *k3sFacts) see(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		f.unseen = err
+		f.unseen = withoutPath(err)
 	}
 }
 

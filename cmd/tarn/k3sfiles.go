@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/tarn-kv/tarn/zfs/eviction/nodeconf"
 )
 
 // fileState is how a file that we would write compares with the one that is there.
@@ -28,7 +30,8 @@ const (
 
 // setupFile is one file of a setup; the JSON names are stable.
 type setupFile struct {
-	Path    string    `json:"path"` // absolute
+	Path    string    `json:"path"`           // absolute
+	Link    string    `json:"link,omitempty"` // where a symbolic link at Path leads; it is replaced itself, never written through
 	State   fileState `json:"state"`
 	Content string    `json:"content"` // with the mark; "" to remove it
 	before  string
@@ -52,14 +55,21 @@ func markedState(text string) fileState {
 	return fileChanged
 }
 
-// compareFile finds out what writing text to a path, or removing it with an empty text, would do.
+// compareFile finds out what writing text to a path, or removing it with an empty text, would do. A symbolic link
+// is of somebody else, whatever it leads to, unless there is nothing to change.
 func compareFile(root fs.FS, path, text string) (setupFile, error) {
 	f := setupFile{Path: path}
 	if text != "" {
 		f.Content = marked(text)
 	}
+	if to, err := fs.ReadLink(root, rootPath(path)); err == nil {
+		f.Link = to
+	}
 	before, err := fs.ReadFile(root, rootPath(path))
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.Link != "":
+		f.State = fileForeign
+		return f, nil
 	case errors.Is(err, fs.ErrNotExist):
 		f.State = fileNew
 		if text == "" {
@@ -67,17 +77,37 @@ func compareFile(root fs.FS, path, text string) (setupFile, error) {
 		}
 		return f, nil
 	case err != nil:
-		return f, fmt.Errorf("read %s: %w", path, withAdvice(err, "run the command as root (sudo)"))
+		f.State = fileUnseen
+		return f, fmt.Errorf("read %s: %w", path, withAdvice(withoutPath(err), nodeconf.MayReadAdvice()))
 	}
 	f.before = string(before)
 	f.State = markedState(f.before)
 	switch {
 	case f.before == f.Content:
 		f.State = fileSame
+	case f.Link != "":
+		f.State = fileForeign
 	case f.State == fileChanged && text == "":
 		f.State = fileRemoved
 	}
 	return f, nil
+}
+
+// withoutPath is an error without the path that it names: one inside of a root's fs.FS, or of a temporary file.
+func withoutPath(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// name is the path for a person, and where a link there leads.
+func (f setupFile) name() string {
+	if f.Link == "" {
+		return f.Path
+	}
+	return f.Path + " (a symbolic link to " + f.Link + ")"
 }
 
 func (f setupFile) changes() bool { return f.State != fileSame && f.State != fileAbsent }
@@ -91,22 +121,41 @@ func anyChange(files []setupFile) bool {
 	return false
 }
 
-// applySetupFiles writes and removes files below root. A file of somebody else is only replaced with force.
+// applySetupFiles writes and removes files below root. A file of somebody else is only replaced with force. A
+// symbolic link is replaced or removed itself.
 func applySetupFiles(root string, files []setupFile, force bool) error {
+	var done []string
 	for _, f := range files {
 		if !f.changes() || (f.State == fileEdited || f.State == fileForeign) && !force {
 			continue
 		}
-		path := filepath.Join(root, f.Path)
+		path := filepath.Join("/", root, f.Path)
 		var err error
 		if f.Content == "" {
 			err = os.Remove(path)
-		} else if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
-			err = replaceFile(path, []byte(f.Content))
+		} else {
+			err = writeNewFile(path, []byte(f.Content), setupFileMode)
 		}
 		if err != nil {
-			return fmt.Errorf("write %s: %w; what is shown above it is written, and running it again goes on", f.Path, withAdvice(err, "run the command as root (sudo)"))
+			return fmt.Errorf("write %s: %w; %s", f.Path, withAdvice(withoutPath(err), mayWriteAdvice()), writtenSoFar(done))
 		}
+		done = append(done, f.Path)
 	}
 	return nil
+}
+
+// writtenSoFar says what a setup has done that broke off.
+func writtenSoFar(done []string) string {
+	if len(done) == 0 {
+		return "nothing was written"
+	}
+	return "done is " + strings.Join(done, ", ") + ", and running it again goes on"
+}
+
+// mayWriteAdvice is what to do where this user may not write.
+func mayWriteAdvice() string {
+	if os.Geteuid() == 0 {
+		return "root may not either: see how the file system is mounted, and lsattr"
+	}
+	return "run the command as root (sudo)"
 }

@@ -26,7 +26,7 @@ func judgeK3sBefore(f *findings, facts k3sFacts, endpoint, config string) {
 	uses := given && sameEndpoint(has.Value, endpoint)
 	switch {
 	case facts.unseen != nil:
-		f.unknown("data of k3s", "run the command as root (sudo)", "whether k3s has an embedded etcd or SQLite in %s is not known: %v", facts.dbDir(), facts.unseen)
+		f.unknown("data of k3s", nodeconf.MayReadAdvice(), "whether k3s has an embedded etcd or SQLite in %s is not known: %v", facts.dbDir(), facts.unseen)
 	case facts.embeddedEtcd:
 		f.problem("data of k3s", "take them over (docs/migration.md: k3s etcd-snapshot save, stop k3s, tarn import etcd), then mv "+path.Join(facts.dbDir(), "etcd")+" to another place",
 			"there is an embedded etcd in %s: k3s uses it whatever the endpoint says", path.Join(facts.dbDir(), "etcd"))
@@ -61,40 +61,60 @@ func judgeK3sNote(f *findings, n nodeconf.Note) {
 
 // judgeK3sAfter looks whether k3s, reading its configuration with our file in it, does what the file says.
 func judgeK3sAfter(f *findings, after k3sFacts, endpoint, config string, electionsOff bool) {
-	has, _ := after.config.Value("datastore-endpoint")
+	has, given := after.config.Value("datastore-endpoint")
 	switch {
+	case !given && after.hidden():
+		f.unknown("override", nodeconf.MayReadAdvice(), "whether something wins over %s is not known: not everything can be read", config)
+	case !given:
+		f.problem("override", "remove datastore-endpoint there", "%s has an empty datastore-endpoint, and wins over %s", has.Where(), config)
 	case has.File != config && !sameEndpoint(has.Value, endpoint):
 		f.problem("override", "remove datastore-endpoint there", "%s has the datastore %s, and wins over %s", has.Where(), withoutPassword(has.Value), config)
 	case has.File != config:
 		f.note("override", "%s gives the same datastore once more", has.Where())
 	case after.hidden():
-		f.unknown("override", "run the command as root (sudo)", "whether something wins over %s is not known: not everything can be read", config)
+		f.unknown("override", nodeconf.MayReadAdvice(), "whether something wins over %s is not known: not everything can be read", config)
 	default:
 		f.ok("override", "no other file, variable or argument wins over %s", config)
 	}
-	if !electionsOff {
-		return
+	if electionsOff && (given || !after.hidden()) {
+		judgeElectionsAfter(f, after, config)
 	}
-	var on []string
+}
+
+// judgeElectionsAfter looks whether leader election is off as our file says, and what is in the way.
+func judgeElectionsAfter(f *findings, after k3sFacts, config string) {
 	for _, c := range k3sComponents {
-		if !electsNobody(after.config.Values(c + "-arg")) {
-			on = append(on, c+"-arg")
+		key := c + "-arg"
+		args := after.config.Values(key)
+		if electsNobody(args) {
+			continue
+		}
+		if g, ok := leaderElect(args); ok {
+			f.warning("elections", "take leader-elect out of "+key+" there", "leader election stays on: %s, which comes after %s, adds %s to %s", g.Where(), config, g.Value, key)
+			continue
+		}
+		by := "something"
+		if len(args) > 0 {
+			by = args[0].Where()
+		}
+		f.warning("elections", `write the key with a plus there ("`+key+`+:"), so that it adds to the list`, "leader election stays on: %s, which comes after %s, replaces %s", by, config, key)
+	}
+}
+
+// leaderElect is the argument of a component about leader election that counts.
+func leaderElect(args []nodeconf.Given) (nodeconf.Given, bool) {
+	for _, g := range slices.Backward(args) {
+		if name, _, _ := strings.Cut(strings.TrimLeft(g.Value, "-"), "="); name == "leader-elect" {
+			return g, true
 		}
 	}
-	if len(on) > 0 {
-		f.warning("elections", `write the key with a plus ("`+on[0]+`+:") in the file that comes later, so that it adds to the list, and take leader-elect out of it`,
-			"leader election stays on: something that comes after %s replaces %s", config, strings.Join(on, ", "))
-	}
+	return nodeconf.Given{}, false
 }
 
 // electsNobody tells whether the arguments of a component switch leader election off.
 func electsNobody(args []nodeconf.Given) bool {
-	for _, g := range slices.Backward(args) {
-		if value, ok := strings.CutPrefix(strings.TrimLeft(g.Value, "-"), "leader-elect="); ok {
-			return value == "false"
-		}
-	}
-	return false
+	g, ok := leaderElect(args)
+	return ok && strings.HasSuffix(g.Value, "=false")
 }
 
 // sameEndpoint compares two endpoints as k3s takes them.
@@ -123,8 +143,8 @@ func judgeAccess(f *findings, u etcdapi.ListenURL) {
 	switch {
 	case isSocket(u):
 		info, err := os.Stat(u.Addr)
-		if err == nil && info.Mode().Perm()&0o006 != 0 {
-			f.warning("access", "chmod o-rwx "+u.Addr+", and look who made it so", "everybody on this machine can use the socket %s (mode %o), and read all Secrets", u.Addr, info.Mode().Perm())
+		if err == nil && info.Mode().Perm()&0o002 != 0 { // to write is what connecting needs
+			f.warning("access", "chmod o-w "+u.Addr+", and look who made it so", "everybody on this machine can use the socket %s (mode %o), and read all Secrets", u.Addr, info.Mode().Perm())
 		}
 	case !exposed(u):
 		f.note("access", "everybody on this machine can use %s, and read all Secrets; a unix socket keeps others out", u)

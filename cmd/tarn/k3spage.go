@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -12,8 +13,8 @@ func (o *k3sSetupOptions) page(r k3sSetupReport, free bool) string {
 		b.WriteByte('\n')
 	}
 	for _, f := range r.Files {
-		fmt.Fprintf(&b, "# %s: %s\n", f.Path, o.stateText(f.State))
-		if f.changes() {
+		fmt.Fprintf(&b, "# %s: %s\n", f.name(), o.stateText(f))
+		if f.changes() && f.State != fileUnseen {
 			b.WriteString(lineDiff(f.before, f.Content))
 			b.WriteByte('\n')
 		}
@@ -22,8 +23,10 @@ func (o *k3sSetupOptions) page(r k3sSetupReport, free bool) string {
 	return b.String()
 }
 
-func (o *k3sSetupOptions) stateText(s fileState) string {
-	switch s {
+func (o *k3sSetupOptions) stateText(f setupFile) string {
+	switch f.State {
+	case fileUnseen:
+		return "can not be looked at by this user"
 	case fileNew:
 		return "to be made"
 	case fileSame:
@@ -37,6 +40,9 @@ func (o *k3sSetupOptions) stateText(s fileState) string {
 	case fileEdited:
 		return "changed by hand since it was made; only --force touches it"
 	}
+	if f.Link != "" {
+		return "not made by tarn k3s setup; only --force touches it, and replaces the link and not what it leads to"
+	}
 	return "not made by tarn k3s setup; only --force touches it"
 }
 
@@ -47,7 +53,7 @@ func (o *k3sSetupOptions) closing(r k3sSetupReport, free bool) string {
 	case !free && o.write:
 		return "" // the error says it
 	case !free:
-		return "# nothing is written: solve the problems first\n"
+		return "# nothing is written: see above for what is in the way\n"
 	case r.Written && o.undo:
 		return "# removed; next: systemctl daemon-reload\n"
 	case r.Written && !r.installed:
@@ -56,6 +62,9 @@ func (o *k3sSetupOptions) closing(r k3sSetupReport, free bool) string {
 		return "# written; next: systemctl daemon-reload && systemctl restart k3s, and then tarn doctor\n"
 	case !change:
 		return "# nothing to do\n"
+	}
+	if os.Geteuid() == 0 || o.rootless {
+		return "# nothing is written; --write does it\n"
 	}
 	return "# nothing is written; --write (as root) does it\n"
 }

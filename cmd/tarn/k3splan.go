@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tarn-kv/tarn/store/etcdapi"
+	"github.com/tarn-kv/tarn/zfs/eviction/nodeconf"
 )
 
 const (
@@ -24,6 +27,8 @@ type k3sPlan struct {
 	files    []setupFile
 	kubelet  []setupFile // those of tarn kubelet config
 	found    *findings
+	// unread tells that not all of what is there could be looked at.
+	unread bool
 }
 
 // plan looks at everything and changes nothing, but for the key with which the server is tried.
@@ -33,6 +38,7 @@ func (o *k3sSetupOptions) plan(ctx context.Context, facts k3sFacts) k3sPlan {
 	if o.undo {
 		p.addFile(o.machine.Root, config, "")
 		p.addFile(o.machine.Root, dropIn, "")
+		p.unread = p.anyUnseen()
 		p.found.note("undo", "without these files k3s begins with a database of its own, and does not see what is in Tarn. The kubelet keeps its file: tarn kubelet config --undo")
 		return p
 	}
@@ -44,10 +50,17 @@ func (o *k3sSetupOptions) plan(ctx context.Context, facts k3sFacts) k3sPlan {
 		p.addFile(o.machine.Root, dropIn, o.k3sDropIn(facts))
 	}
 	judgeK3sBefore(p.found, facts, p.endpoint, config)
-	judgeK3sAfter(p.found, o.after(p.files), p.endpoint, config, off)
+	after := o.after(p.files)
+	judgeK3sAfter(p.found, after, p.endpoint, config, off)
+	p.unread = p.anyUnseen() || facts.unseen != nil || facts.hidden() || after.hidden()
 	o.probe(ctx, p.found, u)
 	o.planKubelet(ctx, &p, facts)
 	return p
+}
+
+// anyUnseen tells whether one of the files can not be read.
+func (p *k3sPlan) anyUnseen() bool {
+	return slices.ContainsFunc(p.files, func(f setupFile) bool { return f.State == fileUnseen })
 }
 
 // planKubelet plans what tarn kubelet config does, which is nothing without ZFS. What is in its way keeps the
@@ -77,11 +90,13 @@ func (o *k3sSetupOptions) planKubelet(ctx context.Context, p *k3sPlan, facts k3s
 
 func (p *k3sPlan) addFile(root fs.FS, file, text string) {
 	f, err := compareFile(root, file, text)
-	if err != nil {
-		p.found.problem("files", "run the command as root (sudo)", "%v", err)
-		f.State = fileForeign // never written over unseen
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		p.found.unknown("files", nodeconf.MayReadAdvice(), "whether there is a file %s is not known: this user may not look", file)
+	case err != nil:
+		p.found.problem("files", "see what is at that place", "%v", err)
 	}
-	p.files = append(p.files, f)
+	p.files = append(p.files, f.takeOver())
 }
 
 // paths are those of k3s' configuration and of the drop-in of its unit.
@@ -137,7 +152,7 @@ var k3sComponents = []string{"kube-controller-manager", "kube-scheduler", "kube-
 // k3sConfig is the file for k3s.
 func (o *k3sSetupOptions) k3sConfig(u etcdapi.ListenURL, off bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# k3s keeps the cluster's data in Tarn.\ndatastore-endpoint: %q\n", u.String())
+	fmt.Fprintf(&b, "# Where k3s keeps the cluster's data.\ndatastore-endpoint: %q\n", u.String())
 	for _, file := range []struct{ key, path string }{
 		{"datastore-cafile", o.server.caFile}, {"datastore-certfile", o.server.certFile}, {"datastore-keyfile", o.server.keyFile},
 	} {
@@ -199,12 +214,16 @@ func (o *k3sSetupOptions) after(files []setupFile) k3sFacts {
 	return readK3sFacts(context.Background(), m, o.rootless)
 }
 
-// probe asks the server at the endpoint what k3s will ask.
+// probe asks the server at the endpoint what k3s will ask, as k3s will: without a user, which it can not be told.
 func (o *k3sSetupOptions) probe(ctx context.Context, f *findings, u etcdapi.ListenURL) {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	server := o.server
 	server.endpoint = u
+	if server.user.name != "" {
+		server.user = userPassword{}
+		f.note("user", "--user is left out: k3s can not log in with a name and a password, and is tried as it will ask")
+	}
 	judgeAccess(f, u)
 	c, err := server.dial()
 	if err != nil {
@@ -213,10 +232,5 @@ func (o *k3sSetupOptions) probe(ctx context.Context, f *findings, u etcdapi.List
 	}
 	defer c.close()
 	explain := func(err error) error { return server.explain(context.WithoutCancel(ctx), err) }
-	asking, err := server.login(ctx, c)
-	if err != nil {
-		f.problem("answer", startServer, "at %s: %v", u, explain(err))
-		return
-	}
-	(&datastoreProbe{c: c, explain: explain, wait: probeWait, write: !o.dryRun}).run(asking, f)
+	(&datastoreProbe{c: c, explain: explain, wait: probeWait(o.timeout), write: !o.dryRun, of: asked{u, o.socket, true}}).run(ctx, f)
 }

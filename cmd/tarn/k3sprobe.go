@@ -13,8 +13,13 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/tarn-kv/tarn/store/etcdapi"
 )
 
 // Keys of k3s and kube-apiserver.
@@ -33,12 +38,14 @@ type datastoreProbe struct {
 	wait time.Duration
 	// write also tries what k3s writes at its start, on a key of the probe's own.
 	write bool
+	of    asked
 }
 
 // probeContact is what the first answer tells; the other questions need it.
 type probeContact struct {
 	version  string
 	revision int64
+	tarn     bool // it is Tarn, and no other server of the same API
 }
 
 // run asks everything and reports it to f. Without an answer to the first question it asks no more, and is
@@ -46,10 +53,11 @@ type probeContact struct {
 func (p *datastoreProbe) run(ctx context.Context, f *findings) bool {
 	contact, err := p.contact(ctx)
 	if err != nil {
-		f.problem("answer", startServer, "%v", p.explain(err))
+		p.of.noAnswer(f, err, p.explain(err))
 		return false
 	}
 	judgeVersion(f, contact.version)
+	p.judgeServer(f, contact)
 	for _, ask := range []func(context.Context, *findings, probeContact){
 		p.askRoundTrip, p.askProgress, p.askStream, p.askCompaction, p.askBootstrap,
 	} {
@@ -69,8 +77,30 @@ func (p *datastoreProbe) limited(ctx context.Context) (context.Context, context.
 func (p *datastoreProbe) contact(ctx context.Context) (probeContact, error) {
 	ctx, cancel := p.limited(ctx)
 	defer cancel()
-	status, err := etcdserverpb.NewMaintenanceClient(p.c).Status(ctx, &etcdserverpb.StatusRequest{})
-	return probeContact{version: status.GetVersion(), revision: status.GetHeader().GetRevision()}, err
+	var header metadata.MD
+	status, err := etcdserverpb.NewMaintenanceClient(p.c).Status(ctx, &etcdserverpb.StatusRequest{}, grpc.Header(&header))
+	contact := probeContact{version: status.GetVersion(), revision: status.GetHeader().GetRevision(), tarn: len(header.Get(etcdapi.InstanceHeader)) > 0}
+	if err != nil {
+		return contact, err
+	}
+	// The status is told to everybody also where there are users.
+	_, err = etcdserverpb.NewKVClient(p.c).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(masterLeases), Limit: 1})
+	if isStatus(err, rpctypes.ErrGRPCUserEmpty) {
+		return contact, err
+	}
+	return contact, nil
+}
+
+// judgeServer says so where something else than Tarn answers.
+func (p *datastoreProbe) judgeServer(f *findings, contact probeContact) {
+	const found = "what answers is not Tarn, but another server with the API of etcd (version %s)"
+	switch {
+	case contact.tarn:
+	case p.of.asK3s:
+		f.warning("server", "if Tarn is meant, name its URL with --endpoint; k3s works with the other one as well, without what Tarn does", found, contact.version)
+	default:
+		f.note("server", found+": what only Tarn tells is not known", contact.version)
+	}
 }
 
 // judgeVersion is kube-apiserver's rule: for some versions it does not ask for progress, and lists from the

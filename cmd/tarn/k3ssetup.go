@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tarn-kv/tarn/zfs/eviction"
+	"github.com/tarn-kv/tarn/zfs/eviction/nodeconf"
 )
 
 // elections is whether the components of the control plane elect a leader.
@@ -75,11 +76,13 @@ It can be run again at any time. A file that somebody has changed since is left 
 and shown; --force replaces it. --undo removes the files again. k3s is never
 restarted: the commands for that are printed.
 
---endpoint, --cacert, --cert, --key and --user can be environment variables, such as
-TARN_ENDPOINT.
+--endpoint, --cacert, --cert and --key can be environment variables, such as
+TARN_ENDPOINT. --user has no effect: k3s can not log in with a name and a password,
+and the server is asked as k3s will ask it.
 
 Exit codes: 0 shown, written, or nothing was to do, 1 failed, 2 the command line is
-not valid, 4 refused: something is in the way (what, and what to do, is printed).`,
+not valid, 4 refused: something is in the way (what, and what to do, is printed),
+5 not everything could be looked at, and then nothing is written.`,
 		Args: exactArgs(0),
 	}
 	fs := cmd.Flags()
@@ -93,7 +96,7 @@ not valid, 4 refused: something is in the way (what, and what to do, is printed)
 			return withExit(exitUsage, err)
 		}
 		opts.endpointGiven = l.from.of("endpoint") != fromDefault
-		if opts.undo && opts.endpointGiven {
+		if opts.undo && l.from.of("endpoint") == fromFlag { // one of the environment is for all commands
 			return withExit(exitUsage, errors.New("--undo takes no --endpoint: it only removes files"))
 		}
 		return runK3sSetup(cmd.Context(), opts, p.stdout)
@@ -154,8 +157,8 @@ func runK3sSetup(ctx context.Context, opts k3sSetupOptions, out io.Writer) error
 	blocked := opts.blocked(plan)
 	var failed error
 	if blocked == nil && opts.write && !opts.dryRun {
-		if failed = writeKubeletFiles(opts.root, plan.kubelet); failed == nil {
-			failed = applySetupFiles(opts.root, plan.files, opts.force)
+		if failed = applySetupFiles(opts.root, plan.files, opts.force); failed == nil {
+			failed = writeKubeletFiles(opts.root, plan.kubelet)
 		}
 		report.Written = failed == nil && anyChange(report.Files)
 	}
@@ -171,6 +174,8 @@ func runK3sSetup(ctx context.Context, opts k3sSetupOptions, out io.Writer) error
 		return failed
 	case blocked != nil && opts.write:
 		return withExit(exitRefused, blocked)
+	case plan.unread:
+		return &exitError{code: exitNotAllSeen, err: errors.New("not everything was seen"), told: true}
 	}
 	return nil
 }
@@ -181,6 +186,9 @@ func (o *k3sSetupOptions) blocked(plan k3sPlan) error {
 		return nil
 	}
 	for _, file := range plan.files {
+		if file.State == fileForeign && file.Link != "" {
+			return fmt.Errorf("%s was not made by tarn k3s setup, and nothing was written: remove the link, or replace it, and not what it leads to, with --force", file.name())
+		}
 		if file.State == fileForeign {
 			return fmt.Errorf("%s is there and was not made by tarn k3s setup, and nothing was written: take over what you need and remove it, or replace it with --force", file.Path)
 		}
@@ -190,6 +198,9 @@ func (o *k3sSetupOptions) blocked(plan k3sPlan) error {
 	}
 	if n := countWeight(plan.found.all(), weightProblem); n > 0 {
 		return fmt.Errorf("%d problem(s) are in the way, and nothing was written; solve what is shown as PROBLEM, or write in spite of it with --force", n)
+	}
+	if plan.unread {
+		return withExit(exitNotAllSeen, errors.New("not all that k3s has could be looked at, and nothing was written: "+nodeconf.MayReadAdvice()+", or write all the same with --force"))
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package nodeconf
 
 import (
+	"errors"
+	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tarn-kv/tarn/zfs/eviction"
@@ -65,7 +68,24 @@ func ReadK3s(m Machine, rootless bool) (k *K3s, notes []Note, ok bool) {
 }
 
 func (k *K3s) installed(m Machine) bool {
-	return k.Unit != nil || len(k.Files) > 0 || !k.Rootless && m.there("/usr/local/bin/k3s") || m.there(path.Join(k.DataDir().Value, "agent"))
+	// Files of Tarn are also written before k3s is there.
+	others := func(file string) bool { return !strings.Contains(path.Base(file), "-tarn") }
+	return k.Unit != nil || slices.ContainsFunc(k.Files, others) || !k.Rootless && m.there("/usr/local/bin/k3s") || k.hasRun(m)
+}
+
+// hasRun tells whether k3s was started once: its directory holds more than the kubelet's drop-ins of others.
+func (k *K3s) hasRun(m Machine) bool {
+	agent := path.Join(k.DataDir().Value, "agent")
+	for _, at := range []struct{ dir, ignore string }{{agent, "etc"}, {path.Join(agent, "etc"), path.Base(k.KubeletConfDir())}} {
+		entries, err := fs.ReadDir(m.Root, inside(at.dir))
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return true // it may be there
+		case slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != at.ignore }):
+			return true
+		}
+	}
+	return m.there(path.Join(k.KubeletConfDir(), k3sDefaultsFile))
 }
 
 func (r *reader) k3s(rootless bool) *K3s {
@@ -127,7 +147,7 @@ func (r *reader) readK3sFiles(k *K3s) {
 		}
 	}
 	for _, file := range files {
-		text, ok := r.file(file)
+		text, ok := r.k3sFile(file)
 		if !ok {
 			continue
 		}
@@ -141,6 +161,18 @@ func (r *reader) readK3sFiles(k *K3s) {
 			r.addK3sKey(k, key, o.fields[key], file)
 		}
 	}
+}
+
+// k3sFile reads a file of k3s, which does not start if there is one that it can not read.
+func (r *reader) k3sFile(name string) ([]byte, bool) {
+	text, err := fs.ReadFile(r.Root, inside(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+		r.unreadable(name, err)
+	case err != nil:
+		r.note(Note{Kind: Refused, File: name, Text: "it can not be read, so that k3s does not start with it: " + reason(err), Fix: "see what is at that place, and put a file there or remove it"})
+	}
+	return text, err == nil
 }
 
 func (r *reader) addK3sKey(k *K3s, key string, field *object, file string) {
@@ -158,6 +190,9 @@ func (r *reader) addK3sKey(k *K3s, key string, field *object, file string) {
 	}
 	for _, text := range field.texts() {
 		before = append(before, Given{text, PlaceFile, file})
+	}
+	if field.null && !strings.HasSuffix(name, "-arg") {
+		before = []Given{{"", PlaceFile, file}} // k3s takes it for the empty text
 	}
 	k.values[name] = before
 }
@@ -184,10 +219,12 @@ func (k *K3s) variable(name string) (Given, bool) {
 func (k *K3s) Values(key string) []Given { return k.values[key] }
 
 // Value is the value of a key that counts: of the command line, else of the files, else of the
-// environment. ok is false if it is given nowhere, so that k3s' default counts.
+// environment. ok is false if it is given nowhere or empty, so that k3s' default counts; g then tells where it
+// is empty.
 func (k *K3s) Value(key string) (g Given, ok bool) {
 	if all := k.values[key]; len(all) > 0 {
-		return all[len(all)-1], true
+		g = all[len(all)-1]
+		return g, g.Value != ""
 	}
 	if name := k3sVariables[key]; name != "" {
 		return k.variable(name)

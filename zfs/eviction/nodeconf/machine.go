@@ -24,8 +24,9 @@ type Machine struct {
 	Run func(ctx context.Context, name string, args ...string) (string, error)
 }
 
-// MachineAt is the machine whose root directory is dir; "/" is this machine. It runs no programs.
-func MachineAt(dir string) Machine { return Machine{Root: os.DirFS(dir)} }
+// MachineAt is the machine whose root directory is dir; "/" is this machine. It runs no programs. Of its files
+// only regular ones of at most 1 MiB can be read.
+func MachineAt(dir string) Machine { return Machine{Root: regularFiles{os.DirFS(dir)}} }
 
 // inside is an absolute path as a path of Machine.Root.
 func inside(file string) string {
@@ -81,12 +82,25 @@ func (r *reader) unreadable(name string, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case errors.Is(err, fs.ErrPermission):
-		r.note(Note{Kind: Unreadable, File: name, Text: "it can not be read by this user, so what it sets is unknown", Fix: "run the command as root (sudo)"})
+		r.note(Note{Kind: Unreadable, File: name, Text: "it can not be read by this user, so what it sets is unknown", Fix: MayReadAdvice()})
 	default:
-		var at *fs.PathError
-		if errors.As(err, &at) {
-			err = at.Err
-		}
-		r.note(Note{Kind: Unreadable, File: name, Text: "it can not be read: " + err.Error() + ", so what it sets is unknown", Fix: "see what is at that place"})
+		r.note(Note{Kind: Unreadable, File: name, Text: "it can not be read: " + reason(err) + ", so what it sets is unknown", Fix: "see what is at that place"})
 	}
+}
+
+// reason is an error without the path, which is one inside of Machine.Root.
+func reason(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return err.Error()
+}
+
+// MayReadAdvice is what to do about a file that this user may not read.
+func MayReadAdvice() string {
+	if os.Geteuid() == 0 {
+		return "root may not read it either: see how its file system is mounted, and what else forbids it"
+	}
+	return "run the command as root (sudo)"
 }

@@ -100,7 +100,7 @@ func (r *reader) recognise(n *Node, opts Options) {
 	if asked(eviction.LayoutK3s) {
 		look := &reader{Machine: r.Machine}
 		k := look.k3s(false)
-		certain := k.Unit != nil || r.there(path.Join(k.DataDir().Value, "agent"))
+		certain := k.Unit != nil || k.hasRun(r.Machine)
 		if opts.Layout != "" || certain || k.installed(r.Machine) && !r.hasKubelet() {
 			take(eviction.LayoutK3s, k, look.notes)
 			if k.Rootless {
@@ -119,7 +119,7 @@ func (r *reader) recognise(n *Node, opts Options) {
 	}
 	if asked(eviction.LayoutK3sRootless) && r.ownHome() {
 		look := &reader{Machine: r.Machine}
-		if k := look.k3s(true); opts.Layout != "" || k.Unit != nil || r.there(path.Join(k.DataDir().Value, "agent")) {
+		if k := look.k3s(true); opts.Layout != "" || k.Unit != nil || k.hasRun(r.Machine) {
 			take(eviction.LayoutK3sRootless, k, look.notes)
 			return
 		}

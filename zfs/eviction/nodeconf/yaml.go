@@ -32,7 +32,8 @@ func parseYAML(text []byte, from eviction.Setting) (*object, error) {
 	if doc.Kind == 0 {
 		return &object{fields: map[string]*object{}, from: from}, nil
 	}
-	o, err := newObject(doc.Content[0], from, 0)
+	budget := maxObjects
+	o, err := newObject(doc.Content[0], from, 0, &budget)
 	switch {
 	case err != nil:
 		return nil, err
@@ -58,17 +59,25 @@ func init() {
 	}
 }
 
-// maxDepth ends YAML that refers to itself.
-const maxDepth = 100
+const (
+	// maxDepth ends YAML that refers to itself.
+	maxDepth = 100
+	// maxObjects ends YAML whose aliases stand for ever more of the same.
+	maxObjects = 100_000
+)
 
-func newObject(n *yaml.Node, from eviction.Setting, depth int) (*object, error) {
+// newObject takes from budget what it makes.
+func newObject(n *yaml.Node, from eviction.Setting, depth int, budget *int) (*object, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("line %d: it is nested too deeply", n.Line)
+	}
+	if *budget--; *budget < 0 {
+		return nil, fmt.Errorf("line %d: with its aliases it has more than %d values", n.Line, maxObjects)
 	}
 	o := &object{from: from}
 	switch n.Kind {
 	case yaml.AliasNode:
-		return newObject(n.Alias, from, depth+1)
+		return newObject(n.Alias, from, depth+1, budget)
 	case yaml.ScalarNode:
 		o.null, o.text, o.isText = n.Tag == "!!null", n.Value, n.Tag == "!!str" || n.Tag == "!!timestamp"
 		if b, ok := booleans[n.Value]; ok && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
@@ -76,7 +85,7 @@ func newObject(n *yaml.Node, from eviction.Setting, depth int) (*object, error) 
 		}
 	case yaml.SequenceNode:
 		for _, c := range n.Content {
-			item, err := newObject(c, from, depth+1)
+			item, err := newObject(c, from, depth+1, budget)
 			if err != nil {
 				return nil, err
 			}
@@ -86,7 +95,7 @@ func newObject(n *yaml.Node, from eviction.Setting, depth int) (*object, error) 
 	case yaml.MappingNode:
 		o.fields = map[string]*object{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			field, err := newObject(n.Content[i+1], from, depth+1)
+			field, err := newObject(n.Content[i+1], from, depth+1, budget)
 			if err != nil {
 				return nil, err
 			}
