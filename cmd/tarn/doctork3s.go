@@ -78,11 +78,13 @@ func (o *doctorOptions) judgeDatastore(ctx context.Context, f *findings, facts k
 	}
 	name, err := theirs.instance(ctx, probeWait(o.timeout))
 	switch {
-	case u == o.server.endpoint && grpcstatus.Code(err) == codes.Unavailable:
-		f.note("datastore", "k3s uses %s, which does not answer: see answer", url)
-		return true
 	case err != nil:
-		judgeNoDatastore(f, url, err, theirs.explain(context.WithoutCancel(ctx), err))
+		why := theirs.explain(context.WithoutCancel(ctx), err)
+		if u == o.server.endpoint && grpcstatus.Code(err) == codes.Unavailable && !errors.Is(why, fs.ErrPermission) {
+			f.note("datastore", "k3s uses %s, which does not answer: see answer", url)
+		} else {
+			judgeNoDatastore(f, url, err, why)
+		}
 		return true
 	case u == o.server.endpoint:
 		f.ok("datastore", "k3s uses %s", url)

@@ -62,8 +62,9 @@ func judgeK3sNote(f *findings, n nodeconf.Note) {
 // judgeK3sAfter looks whether k3s, reading its configuration with our file in it, does what the file says.
 func judgeK3sAfter(f *findings, after k3sFacts, endpoint, config string, electionsOff bool) {
 	has, given := after.config.Value("datastore-endpoint")
+	unseen := after.hidden() && !slices.Contains(after.config.Files, config) // what is beside it can not be listed
 	switch {
-	case !given && after.hidden():
+	case unseen:
 		f.unknown("override", nodeconf.MayReadAdvice(), "whether something wins over %s is not known: not everything can be read", config)
 	case !given:
 		f.problem("override", "remove datastore-endpoint there", "%s has an empty datastore-endpoint, and wins over %s", has.Where(), config)
@@ -76,7 +77,7 @@ func judgeK3sAfter(f *findings, after k3sFacts, endpoint, config string, electio
 	default:
 		f.ok("override", "no other file, variable or argument wins over %s", config)
 	}
-	if electionsOff && (given || !after.hidden()) {
+	if electionsOff && !unseen {
 		judgeElectionsAfter(f, after, config)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,6 +81,35 @@ func TestK3sSetupLeavesWhatLinksLeadTo(t *testing.T) {
 				t.Errorf("the link is not removed: %v", err)
 			}
 		})
+	}
+}
+
+// The same is so for the files of tarn kubelet config.
+func TestKubeletFilesBesideLinks(t *testing.T) {
+	root, precious := t.TempDir(), filepath.Join(t.TempDir(), "precious")
+	writeTree(t, root, map[string]string{"etc/": ""})
+	if err := os.WriteFile(precious, []byte("precious\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"a: b\n", ""} {
+		file := filepath.Join(root, "etc/x.conf")
+		_ = os.Remove(file) // of the turn before
+		if err := os.Symlink(precious, file); err != nil {
+			t.Fatal(err)
+		}
+		f, err := compareFile(os.DirFS(root), "/etc/x.conf", text)
+		if err != nil || f.State != fileForeign || f.Link != precious {
+			t.Errorf("%q: %+v", text, f)
+		}
+		if err := writeKubeletFiles(root, []setupFile{f}); err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := os.ReadFile(precious); err != nil || string(kept) != "precious\n" {
+			t.Errorf("%q: what the link leads to is %q, %v", text, kept, err)
+		}
+		if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
+			t.Errorf("%q: the link is still there", text)
+		}
 	}
 }
 
@@ -282,6 +312,14 @@ func TestK3sSetupTakesOverTheManual(t *testing.T) {
 		byHand += c + "-arg+:\n- 'leader-elect=false'\n"
 	}
 	s := newSetupTest(t, "v1.36.2+k3s1", map[string]string{k3sUnitPath: testK3sUnit, tarnUnitPath: string(example), tarnFilePath: byHand})
+	for _, doc := range []string{"k3s.md", "kubernetes.md"} {
+		text, err := os.ReadFile("../../docs/" + doc)
+		_, block, _ := strings.Cut(string(text), "```yaml\n")
+		block, _, _ = strings.Cut(block, "```")
+		if err != nil || !slices.ContainsFunc(docFiles, func(known string) bool { return sameSetup("x.yaml", block, known) }) {
+			t.Errorf("the file in %s is not taken over: %v\n%s", doc, err, block)
+		}
+	}
 	s.opts.undo = true
 	if out := s.run(t, exitOK); strings.Count(out, "to be removed") != 2 {
 		t.Error(out)

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tarn-kv/tarn/zfs/eviction"
-	"github.com/tarn-kv/tarn/zfs/eviction/nodeconf"
 )
 
 // elections is whether the components of the control plane elect a leader.
@@ -200,7 +199,7 @@ func (o *k3sSetupOptions) blocked(plan k3sPlan) error {
 		return fmt.Errorf("%d problem(s) are in the way, and nothing was written; solve what is shown as PROBLEM, or write in spite of it with --force", n)
 	}
 	if plan.unread {
-		return withExit(exitNotAllSeen, errors.New("not all that k3s has could be looked at, and nothing was written: "+nodeconf.MayReadAdvice()+", or write all the same with --force"))
+		return withExit(exitNotAllSeen, errors.New("not all that k3s has could be looked at, and nothing was written: see what is shown as unknown, and do what is said there (mostly: run the command as root), or write all the same with --force"))
 	}
 	return nil
 }
