@@ -170,7 +170,7 @@ func (r *reader) k3sFile(name string) ([]byte, bool) {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 		r.unreadable(name, err)
 	case err != nil:
-		r.note(Note{Kind: Refused, File: name, Text: "it can not be read, so that k3s does not start with it: " + reason(err), Fix: "see what is at that place, and put a file there or remove it"})
+		r.note(Note{Kind: Refused, File: name, Text: "it can not be read: " + reason(err) + "; k3s is not expected to start with it", Fix: "see what is at that place, and put a file there or remove it"})
 	}
 	return text, err == nil
 }
