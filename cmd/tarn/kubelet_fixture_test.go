@@ -137,7 +137,7 @@ func (r *kubeletRig) check(t *testing.T, change func(*kubeletOptions)) (code int
 
 func (r *kubeletRig) config(t *testing.T, change func(*kubeletConfigOptions)) (code int, page string) {
 	t.Helper()
-	o := kubeletConfigOptions{kubeletOptions: r.options(), root: r.root}
+	o := kubeletConfigOptions{kubeletOptions: r.options(), root: r.root, supplement: true}
 	if change != nil {
 		change(&o)
 	}

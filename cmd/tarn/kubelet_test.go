@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarn-kv/tarn/zfs/eviction"
+	"github.com/tarn-kv/tarn/zfs/eviction/nodeconf"
 )
 
 const tarnDropIn = k3sConfDir + "90-tarn-zfs.conf"
@@ -62,11 +63,14 @@ func TestKubeletCheckGolden(t *testing.T) {
 		"does-not-start": {files: []map[string]string{k3sMachine}, facts: zfsFacts(0, 80*gib), version: "v1.36.0+k3s1", code: exitProblems},
 		"older":          {files: []map[string]string{k3sMachine}, facts: zfsFacts(0, 80*gib), version: "v1.31.9+k3s1", code: exitWarnings},
 		"kubeadm-ext4":   {files: []map[string]string{kubeadmMachine}, facts: plainFacts(), version: "v1.36.2", code: exitOK},
-		"nothing":        {files: []map[string]string{{"/etc/hosts": ""}}, code: exitNotAllSeen},
-		"suspended":      {files: []map[string]string{k3sMachine}, code: exitNotAllSeen},
-		"no-version":     {files: []map[string]string{k3sMachine, protectedFiles}, facts: zfsFacts(0, 80*gib), version: "-", code: exitNotAllSeen},
-		"no-rights":      {files: []map[string]string{k3sMachine}, facts: zfsFacts(0, 80*gib), prepare: noRights, code: exitNotAllSeen},
-		"flag-wins":      {files: []map[string]string{k3sMachine, protectedFiles, {"/etc/rancher/k3s/config.yaml": "kubelet-arg: [eviction-hard=nodefs.available<1%]\n"}}, facts: zfsFacts(0, 80*gib), code: exitProblems},
+		"k3s-ext4":       {files: []map[string]string{k3sMachine}, facts: plainFacts(), code: exitWarnings},
+		"wrong-flags": {files: []map[string]string{k3sMachine, protectedFiles, {"/etc/rancher/k3s/config.yaml": "kubelet-arg: [image-gc-high-threshold=200, bogus-flag=1]\n"}},
+			facts: zfsFacts(0, 80*gib), code: exitProblems},
+		"nothing":    {files: []map[string]string{{"/etc/hosts": ""}}, code: exitNotAllSeen},
+		"suspended":  {files: []map[string]string{k3sMachine}, code: exitNotAllSeen},
+		"no-version": {files: []map[string]string{k3sMachine, protectedFiles}, facts: zfsFacts(0, 80*gib), version: "-", code: exitNotAllSeen},
+		"no-rights":  {files: []map[string]string{k3sMachine}, facts: zfsFacts(0, 80*gib), prepare: noRights, code: exitNotAllSeen},
+		"flag-wins":  {files: []map[string]string{k3sMachine, protectedFiles, {"/etc/rancher/k3s/config.yaml": "kubelet-arg: [eviction-hard=nodefs.available<1%]\n"}}, facts: zfsFacts(0, 80*gib), code: exitProblems},
 		"wrong-files": {files: []map[string]string{k3sMachine, {
 			k3sConfDir + "80-a.yaml": kubeletHeader, k3sConfDir + "81-b.conf": kubeletHeader + "evictionHardd:\n  nodefs.available: 2Gi\n",
 			k3sConfDir + "10-cli-config.conf": kubeletHeader, "/etc/rancher/k3s/config.yaml.d/10.conf": "a: b\n"}},
@@ -125,6 +129,44 @@ var protectedFiles = map[string]string{
 		"evictionMinimumReclaim:\n  nodefs.available: 500Mi\n  imagefs.available: 1Gi\n",
 }
 
+// A path of the wrong kind is refused as such, and not looked into.
+func TestKubeletPathsOfTheWrongKind(t *testing.T) {
+	r := newKubeletRig(t, kubeadmMachine, map[string]string{"/etc/passwd": "root:x:0:0\n"})
+	r.facts = plainFacts()
+	for name, change := range map[string]func(*kubeletOptions){
+		"--config-dir": func(o *kubeletOptions) { o.configDir = "/etc/passwd" },
+		"--root-dir":   func(o *kubeletOptions) { o.rootDir = "/etc/passwd" },
+		"--image-dir":  func(o *kubeletOptions) { o.imageDir = "/etc/passwd" },
+		"--config":     func(o *kubeletOptions) { o.configFile = "/etc" },
+	} {
+		o := r.options()
+		change(&o)
+		var out strings.Builder
+		if err := runKubeletCheck(t.Context(), o, &out); exitCode(err) != exitUsage || !strings.Contains(err.Error(), name+" can not be") || !strings.Contains(err.Error(), "directory") {
+			t.Errorf("%s: %v\n%s", name, err, out.String())
+		}
+		c := kubeletConfigOptions{kubeletOptions: o, root: r.root}
+		if err := runKubeletConfig(t.Context(), c, &out); exitCode(err) != exitUsage {
+			t.Errorf("config %s: %v", name, err)
+		}
+	}
+}
+
+func TestKubeletFlags(t *testing.T) {
+	args := func(names ...string) (list []nodeconf.Arg) {
+		for _, n := range names {
+			list = append(list, nodeconf.Arg{Name: n})
+		}
+		return list
+	}
+	if found := unknownFlags(args("eviction_hard", "v", "node-ip", "config-dir")); len(found) != 0 {
+		t.Errorf("known ones: %+v", found)
+	}
+	if found := unknownFlags(args("eviction-hart")); len(found) != 1 || !strings.Contains(found[0].Fix, "eviction-hard") {
+		t.Errorf("a misspelled one: %+v", found)
+	}
+}
+
 func TestKubeletCheckJSON(t *testing.T) {
 	r := newKubeletRig(t, k3sMachine)
 	r.facts = zfsFacts(900*gib, 40*gib)
@@ -147,6 +189,7 @@ func TestKubeletConfigGolden(t *testing.T) {
 		version string
 		systemd string
 		filter  bool
+		force   bool
 		code    int
 	}{
 		"k3s":                    {files: []map[string]string{k3sMachine}, facts: zfsFacts(0, 80*gib)},
@@ -161,6 +204,9 @@ func TestKubeletConfigGolden(t *testing.T) {
 		"kubeadm-old":            {files: []map[string]string{kubeadmMachine}, facts: zfsFacts(0, 80*gib), version: "v1.29.4"},
 		"no-room":                {files: []map[string]string{k3sMachine}, facts: zfsFacts(0, 3*gib), code: exitRefused},
 		"no-zfs":                 {files: []map[string]string{kubeadmMachine}, facts: plainFacts(), version: "v1.36.2"},
+		"no-zfs-memory":          {files: []map[string]string{k3sMachine}, facts: plainFacts()},
+		"no-zfs-older":           {files: []map[string]string{k3sMachine}, facts: plainFacts(), version: "v1.31.9+k3s1"},
+		"no-zfs-force":           {files: []map[string]string{k3sMachine}, facts: plainFacts(), force: true},
 		"nothing":                {files: []map[string]string{{"/etc/hosts": ""}}, code: exitRefused},
 		"suspended":              {files: []map[string]string{k3sMachine}, code: exitRefused},
 	} {
@@ -173,7 +219,7 @@ func TestKubeletConfigGolden(t *testing.T) {
 			if c.systemd != "" {
 				r.systemd = c.systemd
 			}
-			code, page := r.config(t, func(o *kubeletConfigOptions) { o.logFilter = c.filter })
+			code, page := r.config(t, func(o *kubeletConfigOptions) { o.logFilter, o.force = c.filter, c.force })
 			if code != c.code {
 				t.Errorf("exit code %d, not %d", code, c.code)
 			}
@@ -245,6 +291,31 @@ func TestKubeletConfigWrite(t *testing.T) {
 	}
 	if code, page := r.config(t, undo); code != exitOK || !strings.Contains(page, "# nothing to do") {
 		t.Errorf("undo again: exit code %d:\n%s", code, page)
+	}
+}
+
+// What check, and doctor with it, advise is written where nothing is on ZFS as well, and nothing more.
+func TestKubeletConfigWithoutZFS(t *testing.T) {
+	r := newKubeletRig(t, k3sMachine)
+	r.facts = plainFacts()
+	if code, page := r.check(t, nil); code != exitWarnings || !strings.Contains(page, "tarn kubelet config does") {
+		t.Errorf("check before: exit code %d:\n%s", code, page)
+	}
+	if code, page := r.config(t, writeIt); code != exitOK || !strings.Contains(page, "# written") {
+		t.Fatalf("exit code %d:\n%s", code, page)
+	}
+	if text := r.read(t, tarnDropIn); !strings.Contains(text, "memory.available") || strings.Contains(text, "fs.") {
+		t.Errorf("it writes\n%s", text)
+	}
+	if code, page := r.check(t, nil); code != exitOK {
+		t.Errorf("check after: exit code %d:\n%s", code, page)
+	}
+	if code, page := r.config(t, writeIt); code != exitOK || !strings.HasSuffix(page, "# nothing to do\n") {
+		t.Errorf("again: exit code %d:\n%s", code, page)
+	}
+	if code, page := r.config(t, func(o *kubeletConfigOptions) { o.write, o.force = true, true }); code != exitOK || strings.Contains(r.read(t, tarnDropIn), "ZFS") ||
+		!strings.Contains(r.read(t, tarnDropIn), `nodefs.inodesFree: "5%"`) {
+		t.Errorf("--force: exit code %d:\n%s", code, page)
 	}
 }
 

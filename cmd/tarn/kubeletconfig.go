@@ -18,11 +18,12 @@ type kubeletConfigOptions struct {
 	write, dryRun, undo bool
 	force, logFilter    bool
 	print               bool
+	supplement          bool   // without ZFS, plan what is missing
 	root                string // directory that stands for /, for tests; "" for /
 }
 
 func newKubeletConfigCommand(p process) *cobra.Command {
-	opts := kubeletConfigOptions{kubeletOptions: defaultKubeletOptions()}
+	opts := kubeletConfigOptions{kubeletOptions: defaultKubeletOptions(), supplement: true}
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Write the kubelet's configuration that protects a node on ZFS",
@@ -40,6 +41,9 @@ log, and which stay on this version whatever is configured. From 1.36.1 to 1.37.
 lines every 10 seconds stay; --log-filter keeps them out of the journal, with systemd
 253 or later.
 
+Without ZFS the kubelet counts right and keeps what it has: only thresholds that are
+missing are written. --force writes all of them in bytes.
+
 It can be run again at any time. A file that somebody has changed since is left alone
 and shown; --force replaces it. --undo removes what was written, the filter too.
 Nothing is restarted: the command for that is printed.
@@ -56,7 +60,7 @@ not valid, 4 refused: something is in the way (what, and what to do, is printed)
 	boolFlag(fs, &opts.write, "write", "write the files; without it they are only shown")
 	boolFlag(fs, &opts.dryRun, "dry-run", "only show them; wins over --write")
 	boolFlag(fs, &opts.undo, "undo", "remove what was written (with --write)")
-	boolFlag(fs, &opts.force, "force", "replace or remove files that were changed by hand, and write what something else will override")
+	boolFlag(fs, &opts.force, "force", "replace or remove files that were changed by hand, and write what something else will override, and all thresholds where nothing is on ZFS")
 	boolFlag(fs, &opts.logFilter, "log-filter", "also keep the lines that no configuration removes out of the journal; needs systemd 253")
 	boolFlag(fs, &opts.print, "print", "print nothing but the file, for a place that you choose")
 	opts.register(fs)

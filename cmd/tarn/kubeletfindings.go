@@ -33,6 +33,7 @@ func (l *kubeletLook) findings() []eviction.Finding {
 			all = append(all, noteFinding(n))
 		}
 	}
+	all = append(all, unknownFlags(l.node.Args)...)
 	if l.report != nil {
 		all = append(all, l.report.Findings...)
 	}

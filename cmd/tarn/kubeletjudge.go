@@ -51,7 +51,7 @@ func overridden(p *eviction.Plan, c *eviction.Config) (list []string) {
 		for _, a := range part.planned {
 			s, set := part.has[a.Signal]
 			switch {
-			case set && s.Value == a.Value, !set && a.Bytes == 0:
+			case set && s.Value == a.Value, !set && (a.Value == "0%" || a.Value == "0Mi"):
 			case !set:
 				list = append(list, fmt.Sprintf("%s has no %s, as a flag replaces it", part.name, a.Signal))
 			default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -99,6 +100,9 @@ func (o *kubeletOptions) readNode(ctx context.Context, m nodeconf.Machine) (*nod
 	if err != nil {
 		return nil, err
 	}
+	if err := o.checkPaths(m); err != nil {
+		return nil, err
+	}
 	read := nodeconf.Options{ConfigFile: o.configFile, ConfigDir: o.configDir, Version: given}
 	switch {
 	case o.k3s:
@@ -107,6 +111,28 @@ func (o *kubeletOptions) readNode(ctx context.Context, m nodeconf.Machine) (*nod
 		read.Layout = eviction.LayoutKubelet
 	}
 	return nodeconf.Read(ctx, m, read), nil
+}
+
+// checkPaths tells which path was given that is a directory and should be a file, or the reverse. What is not
+// there is told with what is missing in it.
+func (o *kubeletOptions) checkPaths(m nodeconf.Machine) error {
+	for _, p := range []struct {
+		flag, path string
+		dir        bool
+	}{{"root-dir", o.rootDir, true}, {"image-dir", o.imageDir, true}, {"config", o.configFile, false}, {"config-dir", o.configDir, true}} {
+		if p.path == "" {
+			continue
+		}
+		info, err := fs.Stat(m.Root, rootPath(p.path))
+		switch {
+		case err != nil || info.IsDir() == p.dir:
+		case p.dir:
+			return fmt.Errorf("--%s can not be %q: it is no directory; valid: an absolute path of a directory", p.flag, p.path)
+		default:
+			return fmt.Errorf("--%s can not be %q: it is a directory; valid: an absolute path of a file", p.flag, p.path)
+		}
+	}
+	return nil
 }
 
 // look reads all that there is and works out what it means.
@@ -192,6 +218,9 @@ func (o *kubeletOptions) askLive(ctx context.Context, l *kubeletLook) error {
 	}
 	return err
 }
+
+// onZFS tells whether one of the file systems is ZFS. The facts must be known.
+func (l *kubeletLook) onZFS() bool { return l.facts.NodeFS.OnZFS() || l.facts.ImageFS.OnZFS() }
 
 // partial tells whether some of the configuration can not be read.
 func (l *kubeletLook) partial() bool { return len(l.unread()) > 0 }

@@ -45,9 +45,8 @@ func (o *kubeletConfigOptions) plan(ctx context.Context) (*kubeletConfigReport, 
 	case l.report == nil:
 		r.Refused = "the file systems could not be looked at: " + unseenText(l.unseen)
 		return r, nil
-	case !l.facts.NodeFS.OnZFS() && !l.facts.ImageFS.OnZFS() && !o.force:
-		r.reason = fmt.Sprintf("nothing to do: neither %s nor %s is on ZFS, so the kubelet counts right; --force writes thresholds in bytes all the same", l.facts.NodeFS.Path, l.facts.ImageFS.Path)
-		return r, nil
+	case !l.onZFS() && !o.force:
+		return r, o.planSupplement(ctx, r, l, t)
 	case l.report.Plan == nil:
 		r.Refused = l.report.PlanError
 		return r, nil
@@ -55,6 +54,31 @@ func (o *kubeletConfigOptions) plan(ctx context.Context) (*kubeletConfigReport, 
 		r.Plan = l.report.Plan
 		return r, o.planFiles(ctx, r, l, t)
 	}
+}
+
+// planSupplement fills in what a kubelet without ZFS lacks, which counts right and keeps what it has.
+func (o *kubeletConfigOptions) planSupplement(ctx context.Context, r *kubeletConfigReport, l *kubeletLook, t kubeletTarget) error {
+	var plan *eviction.Plan
+	if o.supplement {
+		var err error
+		if plan, err = eviction.Supplement(l.evictionNode(l.node), l.report.Findings); err != nil {
+			r.Refused = err.Error()
+			return nil
+		}
+	}
+	switch {
+	case plan == nil:
+		r.reason = fmt.Sprintf("nothing to do: neither %s nor %s is on ZFS, so the kubelet counts right; --force writes thresholds in bytes all the same", l.facts.NodeFS.Path, l.facts.ImageFS.Path)
+		return nil
+	case t.k3sArgs != "":
+		// A flag replaces the whole of what files say.
+		if plan = l.report.Plan; plan == nil {
+			r.Refused = l.report.PlanError
+			return nil
+		}
+	}
+	r.Plan = plan
+	return o.planFiles(ctx, r, l, t)
 }
 
 func unseenText(notes []nodeconf.Note) string {

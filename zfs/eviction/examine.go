@@ -17,9 +17,10 @@ func Examine(n Node) *Report {
 		config = &Config{}
 	}
 	given, bad := config.thresholds()
+	bad = append(bad, config.invalidGC()...)
 	switch {
 	case len(bad) > 0:
-		r.StartError = bad[0].in + ", " + bad[0].key + ": " + bad[0].err.Error()
+		r.StartError = bad[0].name(", ") + ": " + bad[0].err.Error()
 	case r.NodeFS.unsure || r.ImageFS.unsure:
 	case r.NodeFS.Problem != "":
 		r.StartError = "it finds nothing out about " + n.Facts.NodeFS.Path + ": " + r.NodeFS.Problem

@@ -20,7 +20,7 @@ func (q *inquiry) files() {
 	for _, flag := range flags {
 		q.add(Warning, FindingFlagOverFiles, flag, "A flag replaces what files say: "+flag+".",
 			"A flag is read last and replaces the whole map. Lost are "+strings.Join(byFlag[flag], "; ")+".",
-			"Remove the flag and write its values into the file, or leave both to tarn kubelet config.")
+			"Remove the flag and write its values into the file"+q.orConfig(", or leave both to tarn kubelet config")+".")
 	}
 	for _, f := range q.config.Ignored {
 		switch f.Reason {
@@ -64,13 +64,22 @@ func from(s Setting) string {
 	return ""
 }
 
+// orConfig is advice to use tarn kubelet config, which replaces values only where something is on ZFS:
+// elsewhere it adds what is missing.
+func (q *inquiry) orConfig(advice string) string {
+	if len(q.onZFS()) == 0 {
+		return ""
+	}
+	return advice
+}
+
 const writeBytes = "Write it in bytes: tarn kubelet config proposes values."
 
 // values is about single settings.
 func (q *inquiry) values() {
 	for _, b := range q.bad {
 		q.add(Critical, FindingInvalid, b.key,
-			fmt.Sprintf("The kubelet does not start with %s %s: %s%s.", b.in, b.key, b.setting.Value, from(b.setting)),
+			fmt.Sprintf("The kubelet does not start with %s: %s%s.", b.name(" "), b.setting.Value, from(b.setting)),
 			b.err.Error()+".", "Mend or remove it.")
 	}
 	for key, s := range sorted(q.config.MinimumReclaim) {
@@ -195,18 +204,26 @@ func (q *inquiry) level(t *threshold, o *observation) {
 	}
 	if t.reclaim != nil && !t.met(o) {
 		if reclaim := uint64(max(0, t.reclaim.of(o.capacity))); value+reclaim >= available {
+			fix := "Lower evictionMinimumReclaim, or make room." + q.orConfig(" tarn kubelet config proposes values.")
 			q.add(Warning, FindingMinimumTooLarge, t.signal,
 				fmt.Sprintf("Once %s has fired, pressure ends only with %s available, and there are no more than %s now.", t.signal, FormatBytes(value+reclaim), FormatBytes(available)),
-				"evictionMinimumReclaim is on top of the threshold: pods would be evicted until there is more room than ever.", writeBytes)
+				"evictionMinimumReclaim is on top of the threshold: pods would be evicted until there is more room than ever.", fix)
 		}
 	}
 }
 
+// inodesOff is the advice for thresholds of inodes that mean nothing.
+const inodesOff = "Set it to 0%, which also wins over a file below; tarn kubelet config does."
+
 func (q *inquiry) inodes(t *threshold, o *observation) {
 	_, fs := q.report.of(t.signal, &q.Facts)
 	set := fmt.Sprintf("%s: %s%s", t.signal, t.setting.Value, from(t.setting))
-	const off = "Set it to 0%, which also wins over a file below; tarn kubelet config does."
+	const off = inodesOff
 	switch {
+	case t.met(o) && !fs.OnZFS() && fs.Statfs.Inodes > 0:
+		q.add(Critical, FindingInodes, t.signal, set+" is met: the node has DiskPressure and pods are evicted.",
+			fmt.Sprintf("%s has %d of %d inodes free.", orUnknown(fs.Source), o.available, o.capacity),
+			"Remove what is made of many small files, or give it a file system with more inodes (df -i shows them).")
 	case t.met(o):
 		q.add(Critical, FindingInodes, t.signal, set+" is met: the node has DiskPressure and pods are evicted.",
 			fmt.Sprintf("%s has no number of inodes that means anything.", orUnknown(fs.Source)), off)

@@ -25,6 +25,22 @@ func set(signal, value string) func(*Node) {
 
 var traps = []trap{
 	{"nothing", func(*Node) {}, nil},
+	{"inodes of a disk without ZFS run out", func(n *Node) {
+		plain(n)
+		n.Facts.NodeFS.Statfs.InodesFree = 100
+		n.Facts.ImageFS.Statfs.InodesFree = 100
+		set(NodeFSInodes, "5%")(n)
+	}, []string{"critical inode-threshold nodefs.inodesFree"}},
+	{"image GC above 100%", func(n *Node) { n.Config.ImageGCHighPercent = Setting{Value: "200", Origin: OriginFlag} },
+		[]string{"critical invalid-threshold imageGCHighThresholdPercent"}},
+	{"image GC that is no number", func(n *Node) { n.Config.ImageGCLowPercent = Setting{Value: "much", Origin: OriginFlag} },
+		[]string{"critical invalid-threshold imageGCLowThresholdPercent"}},
+	{"image GC below the default of the other", func(n *Node) { n.Config.ImageGCHighPercent = Setting{Value: "70", Origin: OriginFile} },
+		[]string{"critical invalid-threshold imageGCHighThresholdPercent"}},
+	{"image GC above the default of the other", func(n *Node) { n.Config.ImageGCLowPercent = Setting{Value: "85", Origin: OriginFile} },
+		[]string{"critical invalid-threshold imageGCLowThresholdPercent"}},
+	{"image GC by an age below 0", func(n *Node) { n.Config.ImageMaximumGCAge = Setting{Value: "-1h", Origin: OriginFile} },
+		[]string{"critical invalid-threshold imageMaximumGCAge"}},
 	{"1.36.0", func(n *Node) { n.Version = v1360 }, []string{"critical kubelet-without-zfs /var/lib/kubelet"}},
 	{"1.36.0 with images only", func(n *Node) {
 		n.Version = v1360

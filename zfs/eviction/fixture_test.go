@@ -31,6 +31,11 @@ func ext4(source, path string, capacity, available uint64) FS {
 	}
 }
 
+// plain makes a node one without ZFS: one disk for all.
+func plain(n *Node) {
+	n.Facts.NodeFS, n.Facts.ImageFS = ext4("/dev/sda1", nodePath, 100*gib, 50*gib), ext4("/dev/sda1", imagePath, 100*gib, 50*gib)
+}
+
 const (
 	nodePath  = "/var/lib/kubelet"
 	imagePath = "/var/lib/rancher/k3s/agent/containerd/io.containerd.snapshotter.v1.overlayfs"

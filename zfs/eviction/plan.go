@@ -81,8 +81,8 @@ func NewPlan(n Node) (*Plan, error) {
 	if err := p.fits(node, image); err != nil {
 		return nil, err
 	}
-	p.switchOff(n.Config)
-	p.addReclaims()
+	p.addInodes(node, image, n.Config)
+	p.addReclaims(node.OnZFS() || image.OnZFS())
 	p.ImageGC = planGC(n)
 	return p, nil
 }
@@ -194,36 +194,18 @@ func (f *FS) available() uint64 {
 	return f.Statfs.Available
 }
 
-// switchOff adds what the kubelet would do better without. 0% is written and nothing
-// left out: what is left out is inherited from the files below.
-func (p *Plan) switchOff(c *Config) {
-	const useless = "off: inodes of ZFS are made of free bytes, or not known at all"
-	p.Hard = append(p.Hard,
-		Amount{Signal: NodeFSInodes, Value: "0%", Reason: useless},
-		Amount{Signal: ImageFSInodes, Value: "0%", Reason: useless})
-	if c == nil {
-		return
+func (p *Plan) addReclaims(wrong bool) {
+	reason := "a quarter of the threshold"
+	if wrong {
+		reason += "; it replaces a percentage in a file below, which would count from the wrong capacity"
 	}
-	for _, signal := range []string{ContainerFSAvailable, ContainerFSInodes} {
-		if _, there := c.Hard[signal]; there {
-			p.Hard = append(p.Hard, Amount{Signal: signal, Value: "0%", Reason: "off: the kubelet makes its own of imagefs or nodefs"})
-		}
-	}
-	for signal := range sorted(c.Soft) {
-		if isInodes(signal) {
-			p.Soft = append(p.Soft, Amount{Signal: signal, Value: "0%", Reason: useless})
-		}
-	}
-}
-
-func (p *Plan) addReclaims() {
 	none := Amount{Signal: MemoryAvailable, Value: "0Mi", Reason: "as without any"}
 	p.MinimumReclaim = append(p.MinimumReclaim, none)
 	for _, a := range p.Hard {
 		if isDiskBytes(a.Signal) && a.Bytes > 0 {
 			p.MinimumReclaim = append(p.MinimumReclaim, Amount{
 				Signal: a.Signal, Value: formatQuantity(a.Bytes / 4), Bytes: a.Bytes / 4,
-				Reason: "a quarter of the threshold; it replaces a percentage in a file below, which would count from the wrong capacity",
+				Reason: reason,
 			})
 		}
 	}

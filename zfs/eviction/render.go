@@ -34,16 +34,21 @@ func (p *Plan) KubeletConfiguration() string {
 // takes them. A flag replaces a whole map, so what is switched off is just not there.
 // The collection of images by age has no flag and is left out.
 func (p *Plan) Flags() []string {
-	join := func(list []Amount, sign string) string {
+	var flags []string
+	add := func(flag string, list []Amount, sign string) {
 		var parts []string
 		for _, a := range list {
 			if a.Value != "0%" {
 				parts = append(parts, a.Signal+sign+a.Value)
 			}
 		}
-		return strings.Join(parts, ",")
+		if len(parts) > 0 {
+			flags = append(flags, flag+"="+strings.Join(parts, ","))
+		}
 	}
-	return []string{"eviction-hard=" + join(p.Hard, "<"), "eviction-minimum-reclaim=" + join(p.MinimumReclaim, "=")}
+	add("eviction-hard", p.Hard, "<")
+	add("eviction-minimum-reclaim", p.MinimumReclaim, "=")
+	return flags
 }
 
 // Over is what the kubelet would have with the plan as the last of its drop-ins: c with

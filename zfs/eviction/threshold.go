@@ -68,9 +68,16 @@ type threshold struct {
 
 // invalid is a value with which the kubelet does not start.
 type invalid struct {
-	in, key string
+	in, key string // in is "" for what is in no map
 	setting Setting
 	err     error
+}
+
+func (b invalid) name(separator string) string {
+	if b.in == "" {
+		return b.key
+	}
+	return b.in + separator + b.key
 }
 
 // thresholds reads the configuration as the kubelet does. Those that it drops, which
