@@ -123,7 +123,12 @@ func TestWatchdogInterval(t *testing.T) {
 		{"60000000", "1", 0, false},
 		{"soon", self, 0, true},
 		{"0", self, 0, true},
+		{"1", self, 0, true},
+		{"999999", self, 0, true},
+		{"1000000", self, time.Second, false},
+		{"1", "1", 0, false},
 	} {
+		t.Setenv("NOTIFY_SOCKET", "/run/nobody")
 		t.Setenv("WATCHDOG_USEC", tt.usec)
 		t.Setenv("WATCHDOG_PID", tt.pid)
 		got, err := WatchdogInterval()

@@ -29,6 +29,9 @@ type Socket struct {
 // firstFD is the number of the first file descriptor that is passed.
 const firstFD = 3
 
+// mostSockets is how many are believed to be passed: whoever opens a thousand addresses for one service errs.
+const mostSockets = 1000
+
 // The variables that pass sockets.
 const (
 	envPID   = "LISTEN_PID"
@@ -49,10 +52,13 @@ func Sockets(log *slog.Logger, known ...string) ([]Socket, error) {
 	if err == nil && n > 0 {
 		err = checkSockets(n, names, known)
 	}
-	files := activation.Files(true) // unsets the variables, and closes on exec
 	if err != nil || n == 0 {
+		for _, variable := range []string{envPID, envFDs, envNames} {
+			os.Unsetenv(variable)
+		}
 		return nil, err
 	}
+	files := activation.Files(true) // unsets the variables, and closes on exec
 	sockets := make([]Socket, 0, n)
 	for i, f := range files {
 		l, err := net.FileListener(f)
@@ -87,6 +93,9 @@ func passed(log *slog.Logger) (n int, names []string, err error) {
 	n, err = strconv.Atoi(count)
 	if err != nil || n < 0 {
 		return 0, nil, fmt.Errorf("sockets of systemd: %s is %q and no number; do not set it by hand", envFDs, count)
+	}
+	if n > mostSockets {
+		return 0, nil, fmt.Errorf("sockets of systemd: %s is %d, and more than %d are never passed; do not set it by hand", envFDs, n, mostSockets)
 	}
 	if text := os.Getenv(envNames); text != "" {
 		names = strings.Split(text, ":")

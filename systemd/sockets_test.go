@@ -209,6 +209,7 @@ func TestSocketsRefused(t *testing.T) {
 		{"datagram", "self", "1", "client", pass(t, udp), []string{"no stream socket", "ListenStream=", udp.LocalAddr().String()}},
 		{"connection", "self", "1", "client", pass(t, conn.(*net.TCPConn)), []string{"does not listen", "Accept=no"}},
 		{"count", "self", "many", "client", pass(t, tcp), []string{"LISTEN_FDS", `"many"`}},
+		{"absurd count", "self", "999999999", "client", pass(t, tcp), []string{"LISTEN_FDS is 999999999"}},
 		{"negative count", "self", "-1", "client", pass(t, tcp), []string{"LISTEN_FDS"}},
 		{"process", "init", "1", "client", pass(t, tcp), []string{"LISTEN_PID", `"init"`}},
 	} {

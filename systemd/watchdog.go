@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -35,14 +36,26 @@ type Watchdog struct {
 	begun    time.Time // when the check under way has begun
 	progress uint64
 	moved    time.Time // when progress has changed last
-	held     bool      // not feeding
+	held     time.Time // since when it does not feed; zero: it feeds
+	told     bool      // the log says that it does not feed
+	toldLast time.Time // when the log said so last
 }
 
-// WatchdogInterval is WatchdogSec= of the unit, or 0 if it has none for this process.
+// leastInterval is the shortest WatchdogSec=: within less a healthy disk and a busy machine can not answer.
+const leastInterval = time.Second
+
+// tellEvery is the shortest time between two lines of the log for what comes and goes.
+const tellEvery = time.Minute
+
+// WatchdogInterval is WatchdogSec= of the unit, or 0 if it has none for this process. An error is returned
+// for what is no time, and for one below a second if there is somebody to feed it to.
 func WatchdogInterval() (time.Duration, error) {
 	d, err := daemon.SdWatchdogEnabled(true)
 	if err != nil {
 		return 0, fmt.Errorf("watchdog of systemd: %w; do not set WATCHDOG_USEC by hand", err)
+	}
+	if d > 0 && d < leastInterval && os.Getenv("NOTIFY_SOCKET") != "" {
+		return 0, fmt.Errorf("watchdog of systemd: %v (WATCHDOG_USEC) is too short for any disk to answer; set WatchdogSec= in the unit to %v or more, 2min is usual, or leave it out", d, leastInterval)
 	}
 	return d, nil
 }
@@ -88,9 +101,11 @@ func (w *Watchdog) look() time.Duration {
 	}
 	w.notifier.feed()
 	switch {
-	case w.held:
-		w.held = false
-		w.log.Warn("what the watchdog waited for has answered: it is fed again")
+	case !w.held.IsZero():
+		w.held = time.Time{}
+		if w.told {
+			w.log.Warn("what the watchdog waited for has answered: it is fed again")
+		}
 	case age >= w.interval/8:
 		w.notifier.Status("waiting: " + what)
 	}
@@ -143,9 +158,15 @@ func (w *Watchdog) waiting() (what string, age time.Duration) {
 // reads it may wait for the same disk.
 func (w *Watchdog) hold(what string) {
 	w.notifier.Status("hanging, and not feeding the watchdog: " + what)
-	if w.held {
+	now := time.Now()
+	if w.held.IsZero() {
+		w.held, w.told = now, false
+	}
+	// What comes and goes is told now and then. What stays is told while systemd still waits: it kills
+	// half an interval after the begin at the earliest.
+	if w.told || !w.toldLast.IsZero() && now.Sub(w.toldLast) < tellEvery && now.Sub(w.held) < w.interval/4 {
 		return
 	}
-	w.held = true
+	w.told, w.toldLast = true, now
 	w.log.Error("the watchdog is not fed any more: systemd will restart the service unless it goes on in time", "waiting", what, "WatchdogSec", w.interval)
 }

@@ -174,6 +174,32 @@ func TestWatchdogSlowDisk(t *testing.T) {
 	})
 }
 
+// What hangs again and again is told now and then, and what hangs for good before the kill.
+func TestWatchdogComesAndGoes(t *testing.T) {
+	runDog(t, func(t *testing.T, d *dogTest) {
+		for range 30 {
+			d.set(func() { d.since = time.Now() })
+			for range 32 {
+				time.Sleep(time.Second)
+			}
+			d.set(func() { d.since = time.Time{} })
+			time.Sleep(8 * time.Second)
+		}
+		if log := d.log.String(); strings.Count(log, "not fed any more") != strings.Count(log, "fed again") || strings.Count(log, "fed again") > 20 {
+			t.Errorf("in 20 minutes:\n%s", log)
+		}
+		before := strings.Count(d.log.String(), "not fed any more")
+		d.set(func() { d.since = time.Now() })
+		if d.alive(2 * testInterval) {
+			t.Error("it is fed")
+		}
+		if log := d.log.String(); strings.Count(log, "not fed any more") != before+1 {
+			t.Errorf("the last reason is missing:\n%s", log)
+		}
+		d.set(func() { d.since = time.Time{} })
+	})
+}
+
 // A check that does not end though no operation is under way: the fault is in the service.
 func TestWatchdogStuck(t *testing.T) {
 	runDog(t, func(t *testing.T, d *dogTest) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
@@ -26,6 +25,10 @@ func (s *serving) reload() {
 // reloadLogLevel takes the log level from the configuration file as it is now.
 // The other settings need a restart.
 func (s *serving) reloadLogLevel() {
+	if why := s.fixedLogLevel(); why != "" {
+		s.log.Info("SIGHUP: the log level stays as it is", "reason", why)
+		return
+	}
 	level, err := s.readLogLevel()
 	if err != nil {
 		s.log.Error("SIGHUP: the log level stays as it is", "error", err)
@@ -39,13 +42,18 @@ func (s *serving) reloadLogLevel() {
 	s.log.Log(context.Background(), max(level, slog.LevelInfo), "SIGHUP: the log level is set", "level", levelName(level))
 }
 
-func (s *serving) readLogLevel() (slog.Level, error) {
+// fixedLogLevel is why no file can change the log level, "" if one can.
+func (s *serving) fixedLogLevel() string {
 	if s.opts.configFile == "" {
-		return 0, errors.New("there is no configuration file to read it from")
+		return "there is no configuration file to read it from"
 	}
 	if from := s.from.of("log-level"); from == fromFlag || from == fromEnv("log-level") {
-		return 0, fmt.Errorf("it comes from the %s, which wins over the configuration file", from)
+		return fmt.Sprintf("it comes from the %s, which wins over the configuration file", from)
 	}
+	return ""
+}
+
+func (s *serving) readLogLevel() (slog.Level, error) {
 	// Everything as at a start, into settings of its own: a file that a start
 	// would refuse is not half believed here.
 	fresh := defaultServeOptions()

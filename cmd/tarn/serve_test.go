@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -408,13 +409,17 @@ func TestLogLevelReload(t *testing.T) {
 func TestLogLevelReloadOverridden(t *testing.T) {
 	o := testOptions(t)
 	o.configFile = writeFile(t, "tarn.yaml", "log-level: error\n")
-	s := newServing(o, sources{"log-level": fromEnv("log-level")}, &syncBuffer{})
-	if _, err := s.readLogLevel(); err == nil || !strings.Contains(err.Error(), "TARN_LOG_LEVEL") {
-		t.Errorf("got %v", err)
+	o.logLevel = slog.LevelInfo
+	var log syncBuffer
+	s := newServing(o, sources{"log-level": fromEnv("log-level")}, &log)
+	s.reloadLogLevel()
+	if text := log.String(); !strings.Contains(text, "TARN_LOG_LEVEL") || strings.Contains(text, "ERROR") || s.level.Level() != slog.LevelInfo {
+		t.Errorf("got %s, level %v", text, s.level.Level())
 	}
 	s.opts.configFile = ""
-	if _, err := s.readLogLevel(); err == nil || !strings.Contains(err.Error(), "no configuration file") {
-		t.Errorf("got %v", err)
+	s.reloadLogLevel()
+	if text := log.String(); !strings.Contains(text, "no configuration file") || strings.Contains(text, "ERROR") {
+		t.Errorf("got %s", text)
 	}
 }
 
