@@ -136,12 +136,15 @@ root=$work/make
 packaging/install.sh bin/none "$root" 2>/dev/null && fail 'a binary that is missing was installed'
 dpkg-deb --fsys-tarfile "$(package_of _amd64.deb)" | tar -x -O ./usr/bin/tarn >"$work/tarn"
 chmod 755 "$work/tarn"
+mkdir -p "$root/usr/share/zsh" # of somebody else
+packaging/install.sh "$work/tarn" "$root"
 packaging/install.sh "$work/tarn" "$root"
 # shellcheck disable=SC2086
-has "$root" $installed
+has "$root" $installed /usr/share/licenses/tarn/LICENSE
 echo 'data-dir: /var/lib/tarn' >>"$root/etc/tarn/tarn.yaml"
 packaging/install.sh --remove "$work/tarn" "$root" >/dev/null
-[ "$(cd "$root" && find . -type f)" = ./etc/tarn/tarn.yaml ] || fail "make uninstall leaves $(cd "$root" && find . -type f)"
+left=$(cd "$root" && find . -mindepth 1 | LC_ALL=C sort | tr '\n' ' ')
+[ "$left" = './etc ./etc/tarn ./etc/tarn/tarn.yaml ./usr ./usr/share ./usr/share/zsh ' ] || fail "make uninstall leaves $left"
 
 echo '== arm64 under emulation'
 dpkg-deb -x "$(package_of _arm64.deb)" "$work/arm64"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // process is what a command sees of the process it runs in, so that a test can
@@ -68,6 +69,7 @@ Commands list their own in their help.`,
 // addCobraCommands adds cobra's own commands, help and completion, and makes them
 // refuse wrong arguments as the others do. The root's output must be set.
 func addCobraCommands(root *cobra.Command) {
+	completeChoices(root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -81,6 +83,19 @@ func addCobraCommands(root *cobra.Command) {
 				shell.Args = exactArgs(0)
 			}
 		}
+	}
+}
+
+// completeChoices lets the shell offer the words of each flag with a fixed choice, and no files.
+func completeChoices(cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if v, ok := f.Value.(interface{ words() []string }); ok && v.words() != nil {
+			// It fails only for a flag that has been registered, which is in force then.
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(v.words(), cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+	for _, below := range cmd.Commands() {
+		completeChoices(below)
 	}
 }
 

@@ -170,3 +170,20 @@ func TestVersion(t *testing.T) {
 		t.Errorf("without build information: %+v", v)
 	}
 }
+
+// The shell offers the words of each flag with a fixed choice.
+func TestCompletionOfChoices(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"k3s", "setup", "--leader-election", ""}, "auto\non\noff\n:4\n"},
+		{[]string{"status", "-o", "j"}, "text\njson\n:4\n"},
+		{[]string{"serve", "--log-level="}, "debug\ninfo\nwarn\nerror\n:4\n"},
+	} {
+		code, out, errs := tarn(t, nil, append([]string{"__complete"}, c.args...)...)
+		if code != exitOK || out != c.want {
+			t.Errorf("%q: exit code %d, %q, %s", c.args, code, out, errs)
+		}
+	}
+}

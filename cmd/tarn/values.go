@@ -56,6 +56,14 @@ func (v *value[T]) String() string {
 
 func (v *value[T]) Type() string { return v.kind }
 
+// words are those that a setting with a fixed choice takes, nil for others.
+func (v *value[T]) words() []string {
+	if !strings.Contains(v.kind, "|") {
+		return nil
+	}
+	return strings.Split(v.kind, "|")
+}
+
 // invalidValue is the reason why a value was refused.
 type invalidValue struct {
 	reason error
