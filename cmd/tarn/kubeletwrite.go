@@ -14,6 +14,7 @@ const kubeletFileMode fs.FileMode = 0o600
 
 // writeKubeletFiles writes and removes files below root. What a file needs is before it in the list.
 func writeKubeletFiles(root string, files []setupFile) error {
+	var done []string
 	for _, f := range files {
 		if !f.changes() {
 			continue
@@ -28,8 +29,9 @@ func writeKubeletFiles(root string, files []setupFile) error {
 			err = writeNewFile(name, []byte(f.Content), kubeletModeOf(f.Path))
 		}
 		if err != nil {
-			return fmt.Errorf("write %s: %w; what is shown above it is written, and running it again goes on", f.Path, withAdvice(err, "run the command as root (sudo)"))
+			return fmt.Errorf("write %s: %w; %s", f.name(), withAdvice(err, mayWriteAdvice()), writtenSoFar(done))
 		}
+		done = append(done, f.Path)
 	}
 	return nil
 }
