@@ -102,6 +102,25 @@ func withoutPath(err error) error {
 	return err
 }
 
+// text is the state for a person; "" for those on which commands differ.
+func (s fileState) text() string {
+	switch s {
+	case fileNew:
+		return "to be made"
+	case fileSame:
+		return "as it should be"
+	case fileChanged:
+		return "to be changed"
+	case fileRemoved:
+		return "to be removed"
+	case fileAbsent:
+		return "not there"
+	case fileEdited:
+		return "changed by hand since it was made; only --force touches it"
+	}
+	return ""
+}
+
 // name is the path for a person, and where a link there leads.
 func (f setupFile) name() string {
 	if f.Link == "" {

@@ -24,21 +24,11 @@ func (o *k3sSetupOptions) page(r k3sSetupReport, free bool) string {
 }
 
 func (o *k3sSetupOptions) stateText(f setupFile) string {
-	switch f.State {
-	case fileUnseen:
+	if f.State == fileUnseen {
 		return "can not be looked at by this user"
-	case fileNew:
-		return "to be made"
-	case fileSame:
-		return "as it should be"
-	case fileChanged:
-		return "to be changed"
-	case fileRemoved:
-		return "to be removed"
-	case fileAbsent:
-		return "not there"
-	case fileEdited:
-		return "changed by hand since it was made; only --force touches it"
+	}
+	if text := f.State.text(); text != "" {
+		return text
 	}
 	if f.Link != "" {
 		return "not made by tarn k3s setup; only --force touches it, and replaces the link and not what it leads to"

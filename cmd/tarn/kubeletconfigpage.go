@@ -33,20 +33,10 @@ func (o *kubeletConfigOptions) page(r *kubeletConfigReport) string {
 }
 
 func kubeletStateText(s fileState) string {
-	switch s {
-	case fileNew:
-		return "to be made"
-	case fileSame:
-		return "as it should be"
-	case fileChanged:
-		return "to be changed"
-	case fileRemoved:
-		return "to be removed"
-	case fileAbsent:
-		return "not there"
-	case fileEdited:
-		return "changed by hand since it was made; only --force touches it"
-	case fileUnseen:
+	if text := s.text(); text != "" {
+		return text
+	}
+	if s == fileUnseen {
 		return "can not be read by this user, so this is not the difference but all of it"
 	}
 	return "not made by tarn; only --force touches it"
