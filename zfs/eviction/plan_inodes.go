@@ -1,5 +1,7 @@
 package eviction
 
+import "math"
+
 // defaultInodes is the kubelet's own threshold for inodes.
 const defaultInodes = "5%"
 
@@ -35,6 +37,11 @@ func (p *Plan) addInodes(node, image *FS, c *Config) {
 // if it is better without one, as it is now.
 func keptInodes(signal string, f *FS, c *Config) (a Amount, ok bool) {
 	a = Amount{Signal: signal, Value: defaultInodes, Reason: "the kubelet's own default, which is gone where evictionHard is set at all"}
+	if f.Statfs.Inodes == 0 || f.Statfs.Inodes > math.MaxInt64 {
+		// A number above that is a negative one for the kubelet, and less than any threshold.
+		a.Value, a.Reason = "0%", "off: "+f.Type+" counts no inodes"
+		return a, true
+	}
 	o := observe(&f.Statfs.InodesFree, &f.Statfs.Inodes)
 	s, set := c.Hard[signal]
 	if !set {
@@ -42,10 +49,8 @@ func keptInodes(signal string, f *FS, c *Config) (a Amount, ok bool) {
 		t, err := parseThreshold(signal, Setting{Value: defaultInodes})
 		return a, err == nil && 2*t.value.of(o.capacity) <= o.available
 	}
-	switch t, err := parseThreshold(signal, s); {
+	switch _, err := parseThreshold(signal, s); {
 	case err != nil: // the kubelet does not start with it
-	case f.Statfs.Inodes == 0 && t.met(o):
-		a.Value, a.Reason = "0%", "off: "+f.Type+" counts no inodes"
 	case s.Value != defaultInodes:
 		a.Value, a.Reason = s.Value, "as it was configured"
 	}

@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -39,6 +40,10 @@ func TestPlanOfInodes(t *testing.T) {
 			k3s(n)
 			n.Facts.NodeFS.Type, n.Facts.NodeFS.Statfs.Inodes, n.Facts.NodeFS.Statfs.InodesFree = "btrfs", 0, 0
 			set(NodeFSInodes, "1000")(n)
+		}, "0%", "5%"},
+		{"more than the kubelet can count", func(n *Node) {
+			k3s(n)
+			n.Facts.NodeFS.Statfs.Inodes, n.Facts.NodeFS.Statfs.InodesFree = math.MaxUint64, math.MaxUint64
 		}, "0%", "5%"},
 	} {
 		n := healthy()
