@@ -2,6 +2,7 @@ package etcdapi
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"sync"
 	"testing"
@@ -178,4 +179,23 @@ func TestStoppedClientIsCutOff(t *testing.T) {
 		defer k.s.stalls.mu.Unlock()
 		return len(k.s.stalls.conns) == 0
 	})
+}
+
+// A connection whose last answer has ended, and which has not left yet, is not stalled.
+func TestStallsSpareWhoIsDone(t *testing.T) {
+	s := newStalls(slog.New(slog.DiscardHandler))
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := &sortedConn{Conn: ours}
+	s.add(c)
+	s.cut(time.Now().Add(time.Hour))
+	go theirs.Write([]byte("x"))
+	if _, err := c.Read(make([]byte, 1)); err != nil {
+		t.Errorf("the connection is closed: %v", err)
+	}
+	c.answers.add(func() {})
+	s.cut(time.Now().Add(time.Hour))
+	if _, err := c.Read(make([]byte, 1)); err == nil {
+		t.Error("one that is stalled is not closed")
+	}
 }

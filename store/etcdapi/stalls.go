@@ -41,7 +41,8 @@ func (s *stalls) cut(since time.Time) {
 	s.mu.Lock()
 	var stalled []*sortedConn
 	for c := range s.conns {
-		if c.answers.progress.Load() < since.UnixNano() {
+		// 0: its last answer has just ended, and it is about to leave.
+		if last := c.answers.progress.Load(); last != 0 && last < since.UnixNano() {
 			stalled = append(stalled, c)
 		}
 	}
