@@ -17,16 +17,18 @@ import (
 type fileState string
 
 const (
-	fileNew       fileState = "new"
-	fileSame      fileState = "unchanged"
-	fileChanged   fileState = "changed" // ours, of other settings or an older version
-	fileEdited    fileState = "edited"  // ours, and changed by hand since
-	fileForeign   fileState = "foreign" // of somebody else
-	fileRemoved   fileState = "removed" // ours, and no longer wanted
-	fileAbsent    fileState = "absent"  // not there, and not wanted
-	setupMark               = "# Made by tarn; checksum of the rest: "
-	setupFileMode           = fs.FileMode(0o644) // no secrets: k3s' own file with the token is another one
+	fileNew     fileState = "new"
+	fileSame    fileState = "unchanged"
+	fileChanged fileState = "changed" // ours, of other settings or an older version
+	fileEdited  fileState = "edited"  // ours, and changed by hand since
+	fileForeign fileState = "foreign" // of somebody else
+	fileRemoved fileState = "removed" // ours, and no longer wanted
+	fileAbsent  fileState = "absent"  // not there, and not wanted
+	setupMark             = "# Made by tarn; checksum of the rest: "
 )
+
+// setupModeOf is the mode of each file of tarn k3s setup: they hold no secrets, k3s' own file with the token is another one.
+func setupModeOf(string) fs.FileMode { return 0o644 }
 
 // setupFile is one file of a setup; the JSON names are stable.
 type setupFile struct {
@@ -140,9 +142,9 @@ func anyChange(files []setupFile) bool {
 	return false
 }
 
-// applySetupFiles writes and removes files below root. A file of somebody else is only replaced with force. A
-// symbolic link is replaced or removed itself.
-func applySetupFiles(root string, files []setupFile, force bool) error {
+// writeSetupFiles writes and removes files below root, in their order. A file of somebody else is only replaced with
+// force. A symbolic link is replaced or removed itself.
+func writeSetupFiles(root string, files []setupFile, mode func(path string) fs.FileMode, force bool) error {
 	var done []string
 	for _, f := range files {
 		if !f.changes() || (f.State == fileEdited || f.State == fileForeign) && !force {
@@ -151,12 +153,14 @@ func applySetupFiles(root string, files []setupFile, force bool) error {
 		path := filepath.Join("/", root, f.Path)
 		var err error
 		if f.Content == "" {
-			err = os.Remove(path)
+			if err = os.Remove(path); errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
 		} else {
-			err = writeNewFile(path, []byte(f.Content), setupFileMode)
+			err = writeNewFile(path, []byte(f.Content), mode(f.Path))
 		}
 		if err != nil {
-			return fmt.Errorf("write %s: %w; %s", f.Path, withAdvice(withoutPath(err), mayWriteAdvice()), writtenSoFar(done))
+			return fmt.Errorf("write %s: %w; %s", f.name(), withAdvice(withoutPath(err), mayWriteAdvice()), writtenSoFar(done))
 		}
 		done = append(done, f.Path)
 	}

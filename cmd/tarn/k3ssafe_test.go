@@ -101,7 +101,7 @@ func TestKubeletFilesBesideLinks(t *testing.T) {
 		if err != nil || f.State != fileForeign || f.Link != precious {
 			t.Errorf("%q: %+v", text, f)
 		}
-		if err := writeKubeletFiles(root, []setupFile{f}); err != nil {
+		if err := writeSetupFiles(root, []setupFile{f}, kubeletModeOf, true); err != nil {
 			t.Fatal(err)
 		}
 		if kept, err := os.ReadFile(precious); err != nil || string(kept) != "precious\n" {
@@ -379,11 +379,11 @@ func TestSetupThatBreaksOff(t *testing.T) {
 	root := t.TempDir()
 	writeTree(t, root, map[string]string{"blocked": "a file in the place of a directory"})
 	file := func(path string) setupFile { return setupFile{Path: path, State: fileNew, Content: "x\n"} }
-	err := applySetupFiles(root, []setupFile{file("/blocked/a")}, false)
+	err := writeSetupFiles(root, []setupFile{file("/blocked/a")}, setupModeOf, false)
 	if err == nil || !strings.Contains(err.Error(), "write /blocked/a:") || !strings.Contains(err.Error(), "nothing was written") {
 		t.Error(err)
 	}
-	err = applySetupFiles(root, []setupFile{file("/b"), file("/blocked/a")}, false)
+	err = writeSetupFiles(root, []setupFile{file("/b"), file("/blocked/a")}, setupModeOf, false)
 	if err == nil || !strings.Contains(err.Error(), "done is /b,") {
 		t.Error(err)
 	}

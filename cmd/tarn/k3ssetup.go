@@ -156,8 +156,8 @@ func runK3sSetup(ctx context.Context, opts k3sSetupOptions, out io.Writer) error
 	blocked := opts.blocked(plan)
 	var failed error
 	if blocked == nil && opts.write && !opts.dryRun {
-		if failed = applySetupFiles(opts.root, plan.files, opts.force); failed == nil {
-			failed = writeKubeletFiles(opts.root, plan.kubelet)
+		if failed = writeSetupFiles(opts.root, plan.files, setupModeOf, opts.force); failed == nil {
+			failed = writeSetupFiles(opts.root, plan.kubelet, kubeletModeOf, true)
 		}
 		report.Written = failed == nil && anyChange(report.Files)
 	}

@@ -253,7 +253,7 @@ func TestK3sSetupWriteAndUndo(t *testing.T) {
 	s.run(t, exitOK)
 	for _, name := range []string{tarnFilePath, tarnUnitPath} {
 		info, err := os.Stat(filepath.Join(s.root, name))
-		if err != nil || info.Mode().Perm() != setupFileMode {
+		if err != nil || info.Mode().Perm() != setupModeOf(name) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 		left, err := filepath.Glob(filepath.Join(s.root, filepath.Dir(name), ".*"))

@@ -120,7 +120,7 @@ func runKubeletConfig(ctx context.Context, opts kubeletConfigOptions, out io.Wri
 	}
 	var failed error
 	if r.Refused == "" && opts.write && !opts.dryRun {
-		if failed = writeKubeletFiles(opts.root, r.Files); failed == nil {
+		if failed = writeSetupFiles(opts.root, r.Files, kubeletModeOf, true); failed == nil {
 			r.Written = anyChange(r.Files)
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,30 +10,6 @@ import (
 
 // kubeletFileMode is that of the kubelet's own files: they can tell of paths and sockets that are not for everybody.
 const kubeletFileMode fs.FileMode = 0o600
-
-// writeKubeletFiles writes and removes files below root. What a file needs is before it in the list.
-func writeKubeletFiles(root string, files []setupFile) error {
-	var done []string
-	for _, f := range files {
-		if !f.changes() {
-			continue
-		}
-		name := filepath.Join("/", root, f.Path)
-		var err error
-		if f.Content == "" {
-			if err = os.Remove(name); errors.Is(err, fs.ErrNotExist) {
-				err = nil
-			}
-		} else {
-			err = writeNewFile(name, []byte(f.Content), kubeletModeOf(f.Path))
-		}
-		if err != nil {
-			return fmt.Errorf("write %s: %w; %s", f.name(), withAdvice(err, mayWriteAdvice()), writtenSoFar(done))
-		}
-		done = append(done, f.Path)
-	}
-	return nil
-}
 
 // kubeletModeOf is the mode of a file: systemd warns of units that it can read and others can not.
 func kubeletModeOf(file string) fs.FileMode {
